@@ -1,0 +1,58 @@
+# Every target makes its own .venv: a fresh clone needs Python 3.11+ and make, nothing else.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test test-all lint format bench docs figures clean
+
+help:                ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 16
+
+demo: $(VENV)/.base  ## fit the embedded New York Times sample and tell the whole story
+	$(BIN)/cormorant demo
+
+test: $(VENV)/.dev   ## the tests, with coverage of src (fails under 90%)
+	$(BIN)/pytest -n $(WORKERS) -m "not slow" --cov --cov-report=term --cov-fail-under=90
+
+test-all: $(VENV)/.dev  ## the tests and the slow checks
+	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=90
+
+lint: $(VENV)/.dev   ## ruff (format and lint) and pyright
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+format: $(VENV)/.dev ## let ruff rewrite what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.bench  ## the benchmarks that need no data outside the repository
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.dev   ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+figures: $(VENV)/.dev  ## remake the figures of README and docs
+	$(BIN)/python examples/correlated_measures.py
+
+clean:               ## remove what the other targets made
+	rm -rf $(VENV) site demo-output .coverage .pytest_cache .ruff_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "cormorant needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of packages, so that what is installed is not installed again.
+$(VENV)/.base: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.bench: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	@touch $@
