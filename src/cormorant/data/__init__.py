@@ -1,0 +1,19 @@
+"""From files and arrays to `Counts`, and from `Counts` to splits."""
+
+from cormorant.data.convert import as_counts
+from cormorant.data.counts import Counts
+from cormorant.data.errors import DataError
+from cormorant.data.readers import read, write
+from cormorant.data.splits import HeldOut, hold_out, hold_out_rows, split_entries
+
+__all__ = [
+    "Counts",
+    "DataError",
+    "HeldOut",
+    "as_counts",
+    "hold_out",
+    "hold_out_rows",
+    "read",
+    "split_entries",
+    "write",
+]
