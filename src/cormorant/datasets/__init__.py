@@ -1,5 +1,6 @@
-"""Data to try things on: the embedded sample."""
+"""Data to try things on: the embedded sample, and draws from the models."""
 
 from cormorant.datasets.nyt import load_nyt
+from cormorant.datasets.simulators import Simulation, simulate
 
-__all__ = ["load_nyt"]
+__all__ = ["Simulation", "load_nyt", "simulate"]

@@ -1,0 +1,71 @@
+"""The one decorator behind every compiled function, and the threads that run them.
+
+Compiled functions release the interpreter lock and each call owns the output rows it writes, so threads need no
+atomics and the result does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+# Reassociation lets sums use vector registers; NaN and infinity keep their meaning.
+compiled = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+
+class Threads:
+    """Runs a compiled function over blocks of rows (or columns) of about equal work."""
+
+    def __init__(self, n_jobs: int | None = None):
+        self.count = resolve_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+
+    def over_rows(self, function: Callable[[int, int], None], offsets: np.ndarray) -> None:
+        """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the work before each."""
+        n_rows = len(offsets) - 1
+        if self._pool is None:
+            function(0, n_rows)
+            return
+        targets = np.linspace(offsets[0], offsets[-1], 4 * self.count + 1)[1:-1]
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, targets), [n_rows]]))
+        list(self._pool.map(function, cuts[:-1].tolist(), cuts[1:].tolist()))
+
+    def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a @ b in blocks of rows that do not depend on the number of threads, and so neither does the rounding.
+
+        Expects a BLAS that uses one thread itself (`single_blas_thread`).
+        """
+        out = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b))
+        size = 32 if a.shape[0] <= 1024 else 512
+
+        def work(first: int) -> None:
+            np.matmul(a[first : first + size], b, out=out[first : first + size])
+
+        starts = range(0, a.shape[0], size)
+        for _ in map(work, starts) if self._pool is None else self._pool.map(work, starts):
+            pass
+        return out
+
+    def over(self, function: Callable[[int, int], None], n_rows: int) -> None:
+        """Call ``function(first, last)`` on ranges that cover ``n_rows`` rows of equal work."""
+        self.over_rows(function, np.arange(n_rows + 1))
+
+
+def single_blas_thread() -> threadpool_limits:
+    """A context in which BLAS leaves the cores to our own threads, and rounds the same whatever their number."""
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def resolve_jobs(n_jobs: int | None) -> int:
+    """Number of threads that scikit-learn's ``n_jobs`` means here: None is 1, -1 every core, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0 or not isinstance(n_jobs, int | np.integer):
+        raise ValueError(f"n_jobs must be a non-zero whole number or None (-1 uses every core), got {n_jobs!r}.")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)

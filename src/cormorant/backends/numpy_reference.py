@@ -1,0 +1,60 @@
+"""Plain NumPy twins of the compiled steps: short, slow, and what the compiled ones are tested against."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import digamma
+
+
+def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order):
+    """phi_uik proportional to exp(E log x_uk) atoms_ik;  n_uk = sum_i y_ui phi_uik; repeated ``sweeps`` times.
+
+    Returns n, theta (exp(E log x) with each row's largest at one), y / normaliser of each entry, and each row's
+    sum_i y_ui log normaliser - sum_k n_uk log theta_uk.
+    """
+    n = np.array(n, dtype=atoms.dtype)
+    floor = math.sqrt(np.finfo(atoms.dtype).tiny)
+    theta, ratio, evidence = np.empty_like(n), np.empty(len(indices), atoms.dtype), np.empty(len(n))
+    for u in range(len(n)):
+        row = slice(indptr[u], indptr[u + 1])
+        a, y = atoms[indices[row]], counts[row]
+        for _ in range(sweeps):
+            shape = weights + n[u]
+            log_theta = (np.log(shape) if zero_order else digamma(shape)) + log_scale[u]
+            theta[u] = np.maximum(np.exp(log_theta - log_theta.max()), floor)
+            ratio[row] = y / (a @ theta[u])
+            n[u] = theta[u] * (ratio[row] @ a)
+        evidence[u] = y @ np.log(y / ratio[row]) - n[u] @ np.log(theta[u])
+    return n, theta, ratio, evidence
+
+
+def column_totals(offsets, rows, ratio, theta, atoms):
+    """Expected counts c_ik = sum_u y_ui phi_uik, the entries sorted by column."""
+    out = np.empty(atoms.shape)
+    for i in range(len(atoms)):
+        entries = slice(offsets[i], offsets[i + 1])
+        out[i] = (ratio[entries].astype(np.float64) @ theta[rows[entries]]) * atoms[i]
+    return out
+
+
+def entry_rates(indptr, indices, x, atoms):
+    """sum_k x_uk a_ki at each entry (u, i)."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.einsum("jk,jk->j", x[rows], atoms[indices])
+
+
+def logistic_bound(mean, variance, log_rate):
+    """With eta = F + log rate and c^2 = E eta^2: (E eta + c)/2 + log(1 + exp(-c)), its slope and its curvature in F."""
+    eta = mean + log_rate
+    c = np.sqrt(eta**2 + np.maximum(variance, 0.0))
+    curvature = np.where(c < 1e-5, 0.25, np.tanh(c / 2) / np.maximum(2 * c, 1e-300))
+    # 1/2 + curvature eta, written without cancellation for eta far below zero.
+    least = np.exp(-c) / (1 + np.exp(-c)) + curvature * np.maximum(variance, 0.0) / np.maximum(c + abs(eta), 1e-300)
+    return (eta + c) / 2 + np.log1p(np.exp(-c)), np.where(eta < 0, least, 1 - least), curvature
+
+
+def invert(precision):
+    """Inverses and log determinants."""
+    return np.linalg.inv(precision), np.linalg.slogdet(precision)[1]

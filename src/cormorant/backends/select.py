@@ -1,0 +1,59 @@
+"""Which backend runs a fit. All share one interface; the loop does not know which it has."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class Backend(Protocol):
+    """Arrays in, arrays out: the steps whose cost grows with the data."""
+
+    def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Matrix product a @ b."""
+        ...
+
+    def allocate(
+        self,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        counts: np.ndarray,
+        atoms: np.ndarray,
+        weights: np.ndarray,
+        log_scale: np.ndarray,
+        n: np.ndarray,
+        sweeps: int,
+        zero_order: bool,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Allocated counts n, propensities theta, count / normaliser of each entry, and each row's evidence."""
+        ...
+
+    def column_totals(
+        self, offsets: np.ndarray, rows: np.ndarray, ratio: np.ndarray, theta: np.ndarray, atoms: np.ndarray
+    ) -> np.ndarray:
+        """Expected counts, columns x components."""
+        ...
+
+    def entry_rates(
+        self, indptr: np.ndarray, indices: np.ndarray, x: np.ndarray, atoms: np.ndarray
+    ) -> np.ndarray:
+        """sum_k x_uk a_ki at each entry."""
+        ...
+
+    def logistic_bound(
+        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E log(1 + exp eta), its slope and its curvature."""
+        ...
+
+    def invert(self, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inverses and log determinants of a stack of positive definite matrices."""
+        ...
+
+
+def select_backend(n_jobs: int | None = None) -> Backend:
+    """The fastest backend of this machine, with scikit-learn's meaning of ``n_jobs``."""
+    from cormorant.backends.cpu import CpuBackend
+
+    return CpuBackend(n_jobs)

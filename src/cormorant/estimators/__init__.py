@@ -1,0 +1,16 @@
+"""The models as scikit-learn estimators."""
+
+from cormorant.estimators.cnpf import CNPF, ESTIMATORS, HGP, ScaledHGP, SoftplusCNPF
+from cormorant.estimators.factorization import TruncationWarning
+from cormorant.estimators.persistence import ModelFileError, load
+
+__all__ = [
+    "CNPF",
+    "ESTIMATORS",
+    "HGP",
+    "ModelFileError",
+    "ScaledHGP",
+    "SoftplusCNPF",
+    "TruncationWarning",
+    "load",
+]

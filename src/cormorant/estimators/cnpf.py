@@ -1,0 +1,148 @@
+"""CNPF, softplus-CNPF, scaled HGP and HGP: the public classes. The restrictions lack the parameters they do not use."""
+
+from __future__ import annotations
+
+from cormorant.estimators.factorization import Factorization
+from cormorant.models.cnpf import MODELS
+
+
+class CNPF(Factorization):
+    """Correlated nonparametric Poisson factorisation: x_uk ~ Gamma(w_k, exp(-F_uk)), F_uk = l_k . d_u + mu_u.
+
+    Args:
+        n_components: Truncation T: the most components there can be. The data decide how many are in use.
+        n_dims: Dimension D of the locations, which carry the correlations.
+        inference: "structured", "mean-field" (the paper's algorithm) or "auto", which is structured now.
+        allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
+            that never falls.
+        batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
+        max_epochs: Most passes over the rows.
+        tol: Smallest relative improvement of what is watched that counts as one.
+        patience: Checks without an improvement before the fit stops.
+        stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
+        validation: Rows kept aside: a number, a fraction, or "auto" (5%, at most 500; none of fewer than 200 rows).
+        learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
+            None takes the scheme's own.
+        learning_decay: See learning_offset.
+        a0: Shape of the gamma prior of the atoms; None: chosen by the scheme.
+        b0: Rate of that prior; None: the scheme's own.
+        sigma_l2: Prior variance of the locations; None: the scheme's own.
+        sigma_m2: Prior variance of a row's mean mu_u.
+        a_alpha: Shape of the prior of alpha, the mass of the gamma process.
+        b_alpha: Its rate.
+        a_c: Shape of the prior of c, the rate of the gamma process.
+        b_c: Its rate.
+        warm_start: Whether a second `fit` goes on from the first.
+        callbacks: Functions called with (info, state) after every epoch.
+        random_state: Seed, for results that repeat.
+        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        verbose: Whether to show a progress bar.
+
+    Attributes:
+        components_: E a, components x columns.
+        components_shape_: Shapes of q(a), components x columns.
+        components_rate_: Rates of q(a), one a component (components x columns where entries were missing).
+        weights_: w, one a component, in falling order of the counts that the components hold.
+        sticks_: v of w_k = s v_k prod_{j<k} (1 - v_j).
+        total_: s.
+        alpha_: Mass of the gamma process.
+        c_: Rate of the gamma process.
+        locations_: l, components x D.
+        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|).
+        usage_: Share of the counts that each component holds.
+        n_components_used_: Components that hold at least a ten-thousandth of the counts.
+        hyperparameters_: The paper's numbers as the fit used them.
+        bound_: Last evidence lower bound, where one was computed.
+        history_: One dict an epoch: seconds, step size, bound, validation perplexity.
+        stop_reason_: Why the fit ended, in a sentence.
+    """
+
+    model = MODELS["cnpf"]
+
+
+class SoftplusCNPF(Factorization):
+    """CNPF with the softplus link: x_uk ~ Gamma(w_k, 1 / log(1 + exp F_uk)). Parameters as for `CNPF`."""
+
+    model = MODELS["softplus-cnpf"]
+
+
+class ScaledHGP(Factorization):
+    """Scaled hierarchical gamma process: x_uk ~ Gamma(w_k, exp(-mu_u)), CNPF without locations.
+
+    Parameters and attributes as for `CNPF`, less those of the locations.
+    """
+
+    model = MODELS["scaled-hgp"]
+
+    def __init__(
+        self,
+        n_components=200,
+        *,
+        inference="auto",
+        allocation="zero-order",
+        batch_size="auto",
+        max_epochs=100,
+        tol=1e-3,
+        patience=3,
+        stopping="auto",
+        validation="auto",
+        learning_offset=None,
+        learning_decay=None,
+        a0=None,
+        b0=None,
+        sigma_m2=10.0,
+        a_alpha=1.0,
+        b_alpha=0.01,
+        a_c=1.0,
+        b_c=0.01,
+        warm_start=False,
+        callbacks=(),
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        super().__init__(**given)
+
+
+class HGP(Factorization):
+    """Hierarchical gamma process: x_uk ~ Gamma(w_k, 1), CNPF without locations and without row means.
+
+    Parameters and attributes as for `CNPF`, less those of the locations and of the row means.
+    """
+
+    model = MODELS["hgp"]
+
+    def __init__(
+        self,
+        n_components=200,
+        *,
+        inference="auto",
+        allocation="zero-order",
+        batch_size="auto",
+        max_epochs=100,
+        tol=1e-3,
+        patience=3,
+        stopping="auto",
+        validation="auto",
+        learning_offset=None,
+        learning_decay=None,
+        a0=None,
+        b0=None,
+        a_alpha=1.0,
+        b_alpha=0.01,
+        a_c=1.0,
+        b_c=0.01,
+        warm_start=False,
+        callbacks=(),
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        super().__init__(**given)
+
+
+ESTIMATORS: dict[str, type[Factorization]] = {
+    cls.model.name: cls for cls in (CNPF, SoftplusCNPF, ScaledHGP, HGP)
+}

@@ -1,0 +1,292 @@
+"""The scikit-learn face of the four models: parameters in, a fitted factorisation out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from cormorant.backends.compiled import single_blas_thread
+from cormorant.backends.select import select_backend
+from cormorant.data import Counts, hold_out_rows
+from cormorant.estimators import parameters as resolve
+from cormorant.estimators.inputs import to_counts, to_rows
+from cormorant.estimators.persistence import PersistenceMixin
+from cormorant.estimators.prediction import PredictionMixin
+from cormorant.estimators.progress import progress
+from cormorant.inference import fit as loop
+from cormorant.inference.globals import sticks_of
+from cormorant.inference.predictive import BLOCK, Validation, infer
+from cormorant.inference.rows import Rows
+from cormorant.inference.schedules import Plan
+from cormorant.inference.scheme import Scheme
+from cormorant.inference.start import start_globals
+from cormorant.inference.state import Globals, State, Statistics
+from cormorant.models.cnpf import PoissonFactorization
+
+USED_SHARE = 1e-4  # a component is in use if it holds at least this share of the counts
+
+
+class TruncationWarning(UserWarning):
+    """Every component is in use: the truncation may be too low."""
+
+
+class Factorization(
+    PredictionMixin, PersistenceMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Parameters and fitting, shared by all four models; see `CNPF` for their meaning."""
+
+    model: ClassVar[PoissonFactorization]
+
+    def __init__(
+        self,
+        n_components: int = 200,
+        n_dims: int = 25,
+        *,
+        inference: str = "auto",
+        allocation: str = "zero-order",
+        batch_size: int | str | None = "auto",
+        max_epochs: int = 100,
+        tol: float = 1e-3,
+        patience: int = 3,
+        stopping: str = "auto",
+        validation: float | str = "auto",
+        learning_offset: float | None = None,
+        learning_decay: float | None = None,
+        a0: float | None = None,
+        b0: float | None = None,
+        sigma_l2: float | None = None,
+        sigma_m2: float = 10.0,
+        a_alpha: float = 1.0,
+        b_alpha: float = 0.01,
+        a_c: float = 1.0,
+        b_c: float = 0.01,
+        warm_start: bool = False,
+        callbacks: Sequence[loop.Callback] = (),
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.n_dims = n_dims
+        self.inference = inference
+        self.allocation = allocation
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.patience = patience
+        self.stopping = stopping
+        self.validation = validation
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.a0 = a0
+        self.b0 = b0
+        self.sigma_l2 = sigma_l2
+        self.sigma_m2 = sigma_m2
+        self.a_alpha = a_alpha
+        self.b_alpha = b_alpha
+        self.a_c = a_c
+        self.b_c = b_c
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
+        """Fit the model to a count matrix.
+
+        Args:
+            X: Rows x columns: Counts, a SciPy sparse matrix, an array, a data frame or AnnData.
+            y: Ignored; scikit-learn's pipelines pass it.
+            exposure: Known size factor of each row (the rate is exposure times sum_k x_k a_k).
+            mask: Rows x columns, true (or nonzero) at entries to treat as missing.
+        """
+        counts = to_counts(self, X, reset=True)
+        rows = to_rows(counts, exposure, mask)
+        rng = self._generator()
+        scheme, state = self._begin(counts, rng, resume=self.warm_start)
+        kept_aside = resolve.resolve_validation_rows(self.validation, counts.n_rows)
+        train, validation = rows, None
+        if kept_aside:
+            train_index, validation_index = hold_out_rows(counts.n_rows, kept_aside, rng)
+            train = rows.take(np.sort(train_index))
+            validation = Validation.split(rows.take(validation_index), rng)
+        with single_blas_thread():
+            outcome = self._run(scheme, state, train, validation, rng)
+            self._finish(scheme, outcome.state, counts.column_names)
+            self._row_weights = infer(scheme, self._globals, rows).mean
+        self.history_ = [asdict(info) for info in outcome.history]
+        self.bound_ = next((i.bound for i in reversed(outcome.history) if i.bound is not None), None)
+        self.stop_reason_ = outcome.reason
+        self.n_epochs_ = len(outcome.history)
+        self.row_names_ = counts.row_names
+        self.held_out_rows_ = getattr(self, "held_out_rows_", np.array([], dtype=np.int64))
+        self._warn_if_truncated()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
+        """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far."""
+        first = not hasattr(self, "_state")
+        counts = to_counts(self, X, reset=first)
+        rows = to_rows(counts, exposure, mask)
+        scheme, state = self._begin(counts, self._generator(), resume=not first)
+        self.n_rows_seen_ = (0 if first else getattr(self, "n_rows_seen_", 0)) + counts.n_rows
+        if isinstance(state.memory, Statistics):
+            state = replace(state, memory=state.memory * (self.n_rows_seen_ / state.memory.n_rows))
+        schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
+        with single_blas_thread():
+            view = scheme.view(state.globals)
+            total = None
+            for _, batch in rows.blocks(BLOCK, scheme.dtype):
+                statistics = scheme.local_step(view, batch, None)[1]
+                total = statistics if total is None else total + statistics
+            state = scheme.global_step(
+                state, total * (self.n_rows_seen_ / counts.n_rows), schedule(state.n_steps)
+            )
+        self._finish(scheme, state, counts.column_names, reorder=False)
+        self._row_weights = None
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Fit, and return E x of the rows."""
+        self.fit(X, y, **fit_params)
+        return self._row_weights
+
+    def _defaults(self) -> resolve.SchemeDefaults:
+        return resolve.DEFAULTS[resolve.resolve_inference(self.inference)]
+
+    def _generator(self) -> np.random.Generator:
+        """One generator for all draws of a fit; scikit-learn's seeds and RandomStates are accepted."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return np.random.default_rng(seed)
+
+    def _scheme(self) -> Scheme:
+        return resolve.make_scheme(
+            resolve.resolve_inference(self.inference),
+            self.allocation,
+            self.a0 is None and self._defaults().learns_a0,
+            self.model,
+            select_backend(self.n_jobs),
+        )
+
+    def _begin(self, counts: Counts, rng: np.random.Generator, resume: bool) -> tuple[Scheme, State]:
+        """The scheme, and the state to go on from."""
+        resolve.check_count("n_components", self.n_components)
+        resolve.check_count("max_epochs", self.max_epochs)
+        resolve.check_count("patience", self.patience)
+        if self.model.has_locations:
+            resolve.check_count("n_dims", self.n_dims)
+        names = ("a0", "b0", "sigma_l2", "sigma_m2", "a_alpha", "b_alpha", "a_c", "b_c")
+        hyper = resolve.make_hyperparameters({n: getattr(self, n) for n in names}, self._defaults())
+        scheme = self._scheme()
+        if resume and hasattr(self, "_state"):
+            g = self._state.globals
+            if g.atom_shape.shape != (counts.n_columns, self.n_components):
+                raise ValueError(
+                    f"going on from an earlier fit needs its {g.atom_shape.shape[0]} columns and n_components = "
+                    f"{g.n_components}; got {counts.n_columns} columns and n_components = {self.n_components}."
+                )
+            return scheme, self._state
+        totals = counts.column_totals()
+        return scheme, State(start_globals(self.model, totals, self.n_components, self.n_dims, hyper, rng))
+
+    def _run(
+        self, scheme: Scheme, state: State, rows: Rows, validation: Validation | None, rng: np.random.Generator
+    ) -> loop.Outcome:
+        watch = {"auto": "perplexity" if validation else "bound", "validation": "perplexity"}.get(
+            self.stopping, self.stopping
+        )
+        if watch not in ("perplexity", "bound"):
+            raise ValueError(f"stopping must be 'auto', 'validation' or 'bound'; got {self.stopping!r}.")
+        if watch == "perplexity" and not validation:
+            raise ValueError("stopping='validation' needs rows kept aside: set validation to a number of rows.")
+        size = resolve.resolve_batch_size(self.batch_size, rows.n_rows)
+        schedule = None
+        if size < rows.n_rows:
+            schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
+        plan = Plan(rows.n_rows, size, min(size, BLOCK), schedule)
+        settings = loop.Settings(
+            self.max_epochs, self.tol, self.patience, watch, check_every=5 if plan.is_full else 1
+        )
+        with progress(self.verbose, self.max_epochs) as shown:
+            return loop.run(scheme, state, rows, plan, settings, rng, validation, [*shown, *self.callbacks])
+
+    def _finish(self, scheme: Scheme, state: State, column_names: Any, reorder: bool = True) -> None:
+        """Public attributes, the components in falling order of what they explain."""
+        g = state.globals
+        if reorder:
+            g = _reorder(g, np.argsort(-_held_counts(g), kind="stable"))
+            state = State(g, None, state.n_steps)
+        self._state, self._globals, self._fitted_scheme = state, g, scheme
+        self.components_ = np.ascontiguousarray(g.atom_mean.T)
+        self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
+        self.components_rate_ = g.atom_rate if g.atom_rate.ndim == 1 else np.ascontiguousarray(g.atom_rate.T)
+        self.weights_ = g.weights
+        self.total_, self.sticks_ = sticks_of(g.weights)
+        self.alpha_, self.c_ = g.alpha, g.c
+        self.locations_ = g.locations
+        self.correlation_ = _correlation(g.locations)
+        self.hyperparameters_ = asdict(g.hyper)
+        held = _held_counts(g)
+        self.usage_ = held / held.sum()
+        self.n_components_used_ = int((self.usage_ >= USED_SHARE).sum())
+        self.column_names_ = column_names
+
+    def _restore(self, state: State, n_columns: int, row_names: Any, column_names: Any, features: Any) -> None:
+        """Become the fitted model that a file describes."""
+        self._finish(self._scheme(), state, column_names, reorder=False)
+        self.n_features_in_ = n_columns
+        self.row_names_ = row_names
+        if features is not None:
+            self.feature_names_in_ = features
+
+    def _warn_if_truncated(self) -> None:
+        if self.n_components_used_ == self.n_components and self.n_components > 1:
+            warnings.warn(
+                f"all {self.n_components} components are in use, so the data may need more: "
+                f"raise n_components (for example to {2 * self.n_components}).",
+                TruncationWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def _held_counts(g: Globals) -> np.ndarray:
+    """Expected counts of each component in the data: what its posterior shapes have above the prior's."""
+    return np.maximum((g.atom_shape - g.hyper.a0).sum(axis=0), 1e-300)
+
+
+def _reorder(g: Globals, order: np.ndarray) -> Globals:
+    return replace(
+        g,
+        # Contiguous, so that a model read from a file adds up in the same order.
+        atom_shape=np.ascontiguousarray(g.atom_shape[:, order]),
+        atom_rate=np.ascontiguousarray(g.atom_rate[..., order]),
+        weights=g.weights[order],
+        locations=g.locations[order],
+    )
+
+
+def _correlation(locations: np.ndarray) -> np.ndarray:
+    """rho_km = l_k . l_m / (|l_k| |l_m|); zero off the diagonal for components without a location."""
+    norms = np.linalg.norm(locations, axis=1)
+    unit = np.divide(locations, norms[:, None], out=np.zeros_like(locations), where=norms[:, None] > 0)
+    rho = np.clip(unit @ unit.T, -1.0, 1.0)
+    np.fill_diagonal(rho, 1.0)
+    return rho
+

@@ -1,0 +1,101 @@
+"""From constructor parameters to a scheme: what "auto" and None mean, and what is refused."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+from cormorant.backends.select import Backend
+from cormorant.inference.schedules import RobbinsMonro
+from cormorant.inference.scheme import Scheme
+from cormorant.inference.structured import Structured
+from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
+
+ALLOCATIONS = ("zero-order", "digamma")
+FULL_BATCH_ROWS = 20_000  # up to here every step visits every row
+MINIBATCH_ROWS = 4_096
+
+
+@dataclass(frozen=True)
+class SchemeDefaults:
+    """What a scheme takes where the user says None."""
+
+    a0: float
+    b0: float
+    sigma_l2: float
+    learns_a0: bool
+    learning_offset: float
+    learning_decay: float
+
+
+DEFAULTS = {
+    "structured": SchemeDefaults(0.1, 100.0, 0.04, True, 10.0, 0.7),
+    # The paper's own settings.
+    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9),
+}
+
+
+def resolve_inference(inference: str) -> str:
+    """The scheme that a name stands for; "auto" is the one that predicts best for the time."""
+    if inference == "auto":
+        return "structured"
+    if inference not in DEFAULTS:
+        raise ValueError(f"inference must be 'auto' or one of {', '.join(DEFAULTS)}; got {inference!r}.")
+    return inference
+
+
+def make_scheme(inference: str, allocation: str, learns_a0: bool, model: PoissonFactorization, backend: Backend) -> Scheme:
+    """The scheme with its options checked."""
+    if allocation not in ALLOCATIONS:
+        raise ValueError(f"allocation must be one of {', '.join(ALLOCATIONS)}; got {allocation!r}.")
+    if inference == "mean-field":
+        from cormorant.inference.meanfield import MeanField
+
+        return MeanField(model, backend)
+    return Structured(model, backend, allocation, frozenset({"a0"}) if learns_a0 else frozenset())
+
+
+def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults) -> Hyperparameters:
+    """The paper's numbers, None filled in."""
+    filled = {
+        name: getattr(defaults, name) if value is None else float(value) for name, value in given.items()
+    }
+    return Hyperparameters(**filled)
+
+
+def resolve_batch_size(batch_size: Any, n_rows: int) -> int:
+    """Rows a step visits: all of them when they are few."""
+    if batch_size == "auto":
+        return n_rows if n_rows <= FULL_BATCH_ROWS else MINIBATCH_ROWS
+    if batch_size is None:
+        return n_rows
+    check_count("batch_size", batch_size, also="'auto' or None (all rows)")
+    return min(int(batch_size), n_rows)
+
+
+def resolve_validation_rows(validation: Any, n_rows: int) -> int:
+    """Rows kept aside to stop by: 5% (50 to 500), none of fewer than 200 rows."""
+    if validation == "auto":
+        return 0 if n_rows < 200 else min(500, max(50, n_rows // 20))
+    if isinstance(validation, numbers.Integral) and 0 <= validation < n_rows:
+        return int(validation)
+    if isinstance(validation, numbers.Real) and 0 < validation < 1:
+        return max(1, int(validation * n_rows))
+    raise ValueError(
+        f"validation must be 'auto', a fraction, or a number of rows below the {n_rows} there are; got {validation!r}."
+    )
+
+
+def make_schedule(offset: float | None, decay: float | None, defaults: SchemeDefaults) -> RobbinsMonro:
+    """Step sizes of stochastic inference."""
+    return RobbinsMonro(
+        defaults.learning_offset if offset is None else offset,
+        defaults.learning_decay if decay is None else decay,
+    )
+
+
+def check_count(name: str, value: Any, also: str = "") -> None:
+    """A whole number of at least one."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1{' or ' + also if also else ''}, got {value!r}.")

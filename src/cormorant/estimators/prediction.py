@@ -1,0 +1,112 @@
+"""What a fitted model says of rows: their weights, their rates, what they would show next, how well it predicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cormorant.backends.compiled import single_blas_thread
+from cormorant.data import Counts, split_entries
+from cormorant.estimators.inputs import to_counts, to_rows
+from cormorant.inference.predictive import BLOCK, infer, log_likelihood, predictive_weights
+from cormorant.inference.rows import Rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class PredictionMixin:
+    """Methods of a fitted factorisation that look at rows; the globals stay as they are."""
+
+    if TYPE_CHECKING:
+        _globals: Any
+        _fitted_scheme: Any
+        components_: np.ndarray
+        column_names_: np.ndarray | None
+
+    def transform(
+        self, X: Any, *, exposure: Any = None, mask: Any = None, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """E x of each row, rows x components; with ``return_std`` also its standard deviation."""
+        rows = self._rows(X, exposure, mask)
+        with single_blas_thread():
+            found = infer(self._fitted_scheme, self._globals, rows, return_std)
+        return (found.mean, np.sqrt(found.variance)) if found.variance is not None else found.mean
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Rates sum_k x_k a_k from weights x, rows x columns (per unit of exposure)."""
+        check_is_fitted(self)
+        x = np.asarray(X, dtype=np.float64)
+        if x.ndim != 2 or x.shape[1] != len(self.components_):
+            raise ValueError(f"X must be rows x {len(self.components_)} components, got shape {x.shape}.")
+        return x @ self.components_
+
+    def column_probabilities(self, X: Any, *, exposure: Any = None, mask: Any = None) -> np.ndarray:
+        """Probability that a further count of a row falls in each column, rows x columns; each row sums to one."""
+        rates = self._predict(self._rows(X, exposure, mask)) @ self.components_
+        return rates / rates.sum(axis=1, keepdims=True)
+
+    def top_columns(self, X: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
+        """The n likeliest columns of each row, by default among those it has not shown: row, rank, column, probability.
+
+        Columns and rows are named where the data have names.
+        """
+        import pandas as pd
+
+        rows = self._rows(X, None, None)
+        weights = self._predict(rows)
+        n = min(int(n), self.components_.shape[1])
+        parts = [
+            self._top_of_block(rows.counts, weights, first, n, exclude_seen)
+            for first in range(0, rows.n_rows, BLOCK)
+        ]
+        table = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        for key, names in (("row", rows.counts.row_names), ("column", self.column_names_)):
+            if names is not None:
+                table[key] = names[table[key]]
+        return pd.DataFrame(table)
+
+    def _top_of_block(self, counts: Counts, weights: np.ndarray, first: int, n: int, exclude_seen: bool):
+        block = slice(first, min(first + BLOCK, counts.n_rows))
+        rates = weights[block] @ self.components_
+        probability = rates / rates.sum(axis=1, keepdims=True)
+        shown = probability.copy()
+        if exclude_seen:
+            part = counts.rows(block)
+            shown[np.repeat(np.arange(part.n_rows), np.diff(part.indptr)), part.indices] = -1.0
+        best = np.argsort(-shown, axis=1, kind="stable")[:, :n]
+        keep = np.take_along_axis(shown, best, axis=1) >= 0.0
+        rank = np.broadcast_to(np.arange(1, n + 1), best.shape)
+        row = np.broadcast_to(np.arange(block.start, block.stop)[:, None], best.shape)
+        value = np.take_along_axis(probability, best, axis=1)
+        return {"row": row[keep], "rank": rank[keep], "column": best[keep], "probability": value[keep]}
+
+    def perplexity(self, X: Any, observed: float = 0.1, *, random_state: int = 0, exposure: Any = None) -> float:
+        """The paper's held-out perplexity: part of each row's entries is observed, the rest predicted.
+
+        Args:
+            X: Rows that the fit did not see.
+            observed: Share of a row's nonzero entries that is observed.
+            random_state: Seed of the split.
+            exposure: Known size factor of each row.
+        """
+        return float(np.exp(-self._held_out(self._rows(X, exposure, None), observed, random_state)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Log likelihood per count of one random half of each row's entries given the other (a fixed seed)."""
+        return self._held_out(self._rows(X, None, None), 0.5, 0)
+
+    def _held_out(self, rows: Rows, observed: float, seed: int) -> float:
+        seen, test = split_entries(rows.counts, observed, seed)
+        with single_blas_thread():
+            return log_likelihood(self._fitted_scheme, self._globals, Rows(seen, rows.exposure), test)
+
+    def _rows(self, X: Any, exposure: Any, mask: Any) -> Rows:
+        check_is_fitted(self)
+        return to_rows(to_counts(self, X, reset=False), exposure, mask)
+
+    def _predict(self, rows: Rows) -> np.ndarray:
+        with single_blas_thread():
+            return predictive_weights(self._fitted_scheme, self._globals, rows)

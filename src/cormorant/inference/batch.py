@@ -1,0 +1,66 @@
+"""A block of rows as the backends want it: CSR arrays, and the same entries by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Counts of some rows, with each row's exposure and the entries to treat as missing."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    counts: np.ndarray
+    n_columns: int
+    exposure: np.ndarray | None = None  # rows
+    missing: sparse.csr_matrix | None = None  # ones where an entry was not looked at
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in this block."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def by_column(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Offsets of the columns, the row of each entry, and the order that sorts the entries by column."""
+        order = sparse.csr_matrix(
+            (np.arange(len(self.indices)), self.indices, self.indptr), shape=(self.n_rows, self.n_columns)
+        ).tocsc()
+        return order.indptr.astype(np.int64), order.indices, order.data
+
+    def log_rate(self, atom_mean: np.ndarray) -> np.ndarray:
+        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components."""
+        total = atom_mean.sum(axis=0)
+        if self.missing is not None:
+            # The floor keeps a row whose every entry is missing at its prior.
+            total = np.maximum(total - self.missing @ atom_mean, 1e-12 * total)
+        if self.exposure is not None:
+            total = self.exposure[:, None] * total
+        return np.log(total)
+
+    def exposed(self, mean_x: np.ndarray) -> np.ndarray:
+        """sum_u e_u E x_uk over the rows that looked at a column: per component, or columns x components."""
+        if self.exposure is not None:
+            mean_x = mean_x * self.exposure[:, None]
+        total = mean_x.sum(axis=0)
+        return total if self.missing is None else total - self.missing.T @ mean_x
+
+    @cached_property
+    def row_totals(self) -> np.ndarray:
+        """Sum of each row's counts."""
+        cumulative = np.concatenate([[0.0], np.cumsum(self.counts, dtype=np.float64)])
+        return cumulative[self.indptr[1:]] - cumulative[self.indptr[:-1]]
+
+    @cached_property
+    def log_base(self) -> float:
+        """What the bound owes to the data alone: sum y log e - log y!."""
+        base = -float(gammaln(self.counts.astype(np.float64) + 1.0).sum())
+        if self.exposure is not None:
+            base += float(self.row_totals @ np.log(self.exposure))
+        return base

@@ -1,0 +1,144 @@
+"""How the random function scales a weight: x ~ Gamma(w, 1 / r(F)) with r = exp (CNPF) or softplus.
+
+With x summed out, row u and component k keep the log likelihood
+
+    h(F) = n log r(F) - (w + n) log(1 + A r(F))
+
+whose slope and curvature, averaged over F ~ N(mean, variance), are linear in n and in w + n. An ``Expansion`` holds
+those averages; the field step and the statistics need nothing else of a link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from cormorant.backends.select import Backend
+from cormorant.models.cnpf import link_function
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Averages over F of the two logarithms in h and of their derivatives; arrays are rows x components."""
+
+    log_scale: np.ndarray  # E log r - E log(1 + A r), so that E log x = psi(w + n) + log_scale
+    log_one: np.ndarray  # E log(1 + A r)
+    mean_scale: np.ndarray  # E x / (w + n)
+    count_slope: np.ndarray | float  # E (log r)'
+    count_curvature: np.ndarray | float  # -E (log r)''
+    shape_slope: np.ndarray  # E (log(1 + A r))'
+    shape_curvature: np.ndarray  # E (log(1 + A r))''
+
+    def slope(self, n: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """E h'(F)."""
+        return n * self.count_slope - (w + n) * self.shape_slope
+
+    def omega(self, n: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """-E h''(F), the precision that component k adds along g_k."""
+        return n * self.count_curvature + (w + n) * self.shape_curvature
+
+
+class Link(Protocol):
+    """A link gives its expansion; ``is_bound`` says whether the expansion makes every update monotone."""
+
+    name: str
+    is_bound: bool
+
+    def prior_scale(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """E r(F), up to a factor shared by a row, for rows that show nothing."""
+        ...
+
+    def expand(
+        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend
+    ) -> Expansion:
+        """Average h and its derivatives; ``log_rate`` is log A (per component, or rows x components)."""
+        ...
+
+
+class ExponentialLink:
+    """r(F) = exp F, with the Jaakkola-Jordan bound on log(1 + exp eta), eta = F + log A: closed form and monotone."""
+
+    name = "exp"
+    is_bound = True
+
+    def prior_scale(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """Log-normal means; the largest is taken out, since only ratios matter and they may be huge."""
+        exponent = mean + 0.5 * variance
+        return np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+
+    def expand(
+        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend
+    ) -> Expansion:
+        """With c^2 = E eta^2: E log(1 + exp eta) <= (E eta + c)/2 + log(1 + exp(-c))."""
+        log_one, shape_slope, shape_curvature = backend.logistic_bound(mean, variance, log_rate)
+        return Expansion(
+            log_scale=mean - log_one,
+            log_one=log_one,
+            mean_scale=shape_slope * np.exp(-log_rate),
+            count_slope=1.0,
+            count_curvature=0.0,
+            shape_slope=shape_slope,
+            shape_curvature=shape_curvature,
+        )
+
+
+class SoftplusLink:
+    """r(F) = log(1 + exp F), by Gauss-Hermite averages; not concave in F, so the field step searches along its line."""
+
+    name = "softplus"
+    is_bound = False
+
+    def __init__(self, n_nodes: int = 9):
+        nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+        self.nodes, self.weights = nodes, weights / weights.sum()
+
+    def prior_scale(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """E softplus(F)."""
+        spread = np.sqrt(np.maximum(variance, 0.0))
+        return sum(  # pyright: ignore[reportReturnType]
+            weight * link_function(self.name, mean + node * spread)
+            for node, weight in zip(self.nodes, self.weights, strict=True)
+        )
+
+    def expand(
+        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend
+    ) -> Expansion:
+        """Averages over the nodes of log r, log(1 + A r), r / (1 + A r) and the derivatives of the logarithms."""
+        spread = np.sqrt(np.maximum(variance, 0.0))
+        rate = np.exp(log_rate)
+        averages = np.zeros((7, *mean.shape))
+        for node, weight in zip(self.nodes, self.weights, strict=True):
+            field = mean + node * spread
+            r = link_function(self.name, field)
+            sigma = expit(field)
+            curve = np.exp(log_expit(field) + log_expit(-field))  # r'' = sigma (1 - sigma)
+            inverse = 1.0 / (1.0 + rate * r)
+            log_slope = sigma / r
+            one_slope = rate * sigma * inverse
+            averages += weight * np.stack(
+                [
+                    np.log(r),
+                    -np.log(inverse),
+                    r * inverse,
+                    log_slope,
+                    log_slope**2 - curve / r,
+                    one_slope,
+                    rate * curve * inverse - one_slope**2,
+                ]
+            )
+        log_r, log_one, mean_scale, count_slope, count_curvature, shape_slope, shape_curvature = averages
+        return Expansion(
+            log_scale=log_r - log_one,
+            log_one=log_one,
+            mean_scale=mean_scale,
+            count_slope=count_slope,
+            count_curvature=count_curvature,
+            shape_slope=shape_slope,
+            shape_curvature=shape_curvature,
+        )
+
+
+LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink())}

@@ -1,0 +1,74 @@
+"""Training rows as blocks, and the memory of where each row's last visit ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy import sparse
+
+from cormorant.data import Counts
+from cormorant.inference.batch import Batch
+from cormorant.inference.state import Locals
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Counts with what is known of how they were looked at."""
+
+    counts: Counts
+    exposure: np.ndarray | None = None  # e_u, one a row
+    missing: sparse.csr_matrix | None = None  # ones at entries to treat as missing
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.counts.n_rows
+
+    def take(self, index: np.ndarray) -> Rows:
+        """Some of the rows."""
+        return Rows(
+            self.counts.rows(index),
+            None if self.exposure is None else self.exposure[index],
+            None if self.missing is None else self.missing[index],
+        )
+
+    def batch(self, index: np.ndarray, dtype: type) -> Batch:
+        """A block of rows for a backend."""
+        part = self.take(index)
+        c = part.counts
+        return Batch(c.indptr, c.indices, c.data.astype(dtype), c.n_columns, part.exposure, part.missing)
+
+    def blocks(self, size: int, dtype: type) -> Iterator[tuple[np.ndarray, Batch]]:
+        """All rows in order, ``size`` at a time."""
+        for first in range(0, self.n_rows, size):
+            index = np.arange(first, min(first + size, self.n_rows))
+            yield index, self.batch(index, dtype)
+
+
+class RowMemory:
+    """Locals of every row, kept between visits where that takes at most ``limit`` bytes; else each visit starts cold."""
+
+    def __init__(self, n_rows: int, limit: int = 1 << 29):
+        self.n_rows, self.limit = n_rows, limit
+        self._kept: Locals | None = None
+        self._visited = np.zeros(n_rows, bool)
+
+    def get(self, index: np.ndarray) -> Locals | None:
+        """Where these rows ended, if all of them have been visited."""
+        if self._kept is None or not self._visited[index].all():
+            return None
+        return Locals(*(getattr(self._kept, f.name)[index] for f in fields(Locals)))
+
+    def put(self, index: np.ndarray, ended: Locals) -> None:
+        """Remember where these rows ended."""
+        arrays = [getattr(ended, f.name) for f in fields(Locals)]
+        if self._kept is None:
+            size = sum(a.nbytes // max(len(index), 1) for a in arrays) * self.n_rows
+            if size > self.limit:
+                return
+            self._kept = Locals(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
+        for f, array in zip(fields(Locals), arrays, strict=True):
+            getattr(self._kept, f.name)[index] = array
+        self._visited[index] = True

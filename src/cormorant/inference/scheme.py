@@ -1,0 +1,49 @@
+"""The interface that every inference scheme has, so that one loop serves them all."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from cormorant.backends.select import Backend
+from cormorant.inference.batch import Batch
+from cormorant.inference.state import Globals, RowPosterior, State
+from cormorant.models.cnpf import PoissonFactorization
+
+
+class Scheme(Protocol):
+    """Local step gives locals and statistics; global step gives the next state. A sampler draws where others solve."""
+
+    @property
+    def model(self) -> PoissonFactorization: ...
+    @property
+    def backend(self) -> Backend: ...
+    @property
+    def dtype(self) -> type: ...
+    @property
+    def has_bound(self) -> bool: ...
+
+    def view(self, g: Globals) -> Any:
+        """What every block of rows needs of the globals, computed once a global step."""
+        ...
+
+    def local_step(self, view: Any, batch: Batch, start: Any, want_bound: bool = False) -> tuple[Any, Any]:
+        """Solve a block of rows: its locals, and statistics that can be added and scaled."""
+        ...
+
+    def global_step(self, state: State, new: Any, rho: float) -> State:
+        """Move the globals by statistics of weight ``rho``."""
+        ...
+
+    def bound(self, g: Globals, statistics: Any) -> float:
+        """The evidence lower bound at the globals that the statistics were computed at."""
+        ...
+
+    def posterior(self, view: Any, batch: Batch, want_variance: bool = False) -> RowPosterior:
+        """E x (and Var x) of rows seen for the first time; deterministic."""
+        ...
+
+    def prior_mean(self, g: Globals) -> np.ndarray:
+        """E x of a row that shows nothing, up to a factor."""
+        ...

@@ -1,0 +1,102 @@
+"""What inference carries: globals (shared by all rows), locals (one row each), statistics (sums over rows)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+
+from cormorant.models.cnpf import Hyperparameters
+
+
+@dataclass(frozen=True)
+class Globals:
+    """The tuples (a_k, w_k, l_k) and what governs them.
+
+    q(a_ki) = Gamma(shape, rate); ``locations`` has no columns for the uncorrelated models.
+    """
+
+    atom_shape: np.ndarray  # columns x components
+    atom_rate: np.ndarray  # components, or columns x components where entries are missing
+    weights: np.ndarray  # w_k = s v_k prod_{j<k} (1 - v_j)
+    locations: np.ndarray  # components x D
+    alpha: float
+    c: float
+    hyper: Hyperparameters
+
+    @property
+    def n_components(self) -> int:
+        """The truncation T."""
+        return len(self.weights)
+
+    @property
+    def atom_mean(self) -> np.ndarray:
+        """E a, columns x components."""
+        return self.atom_shape / self.atom_rate
+
+    @property
+    def atom_total(self) -> np.ndarray:
+        """A_k = sum_i E a_ki."""
+        return self.atom_mean.sum(axis=0)
+
+
+@dataclass(frozen=True)
+class Locals:
+    """The rows' own quantities: allocated counts n and q(f) = N(mean, covariance)."""
+
+    n: np.ndarray  # rows x components
+    mean: np.ndarray  # rows x P
+    covariance: np.ndarray  # rows x P x P
+
+
+@dataclass(frozen=True)
+class RowPosterior:
+    """What is known of the rows' weights x, and whether each row showed anything at all."""
+
+    mean: np.ndarray  # E x, rows x components
+    variance: np.ndarray | None  # Var x, where asked for
+
+
+@dataclass(frozen=True)
+class State:
+    """What one global step hands to the next: the globals, and what the scheme remembers of earlier steps."""
+
+    globals: Globals
+    memory: object = None  # structured: averaged statistics; mean field: running averages of squared gradients
+    n_steps: int = 0
+
+
+@dataclass(frozen=True)
+class Additive:
+    """Sums over rows: blocks add up, and a sample of the rows is scaled to all of them, field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        return replace(self, **{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+    def __mul__(self, factor: float) -> Self:
+        return replace(self, **{f.name: getattr(self, f.name) * factor for f in fields(self)})
+
+
+@dataclass(frozen=True)
+class Statistics(Additive):
+    """Sums over rows that the global step needs. They can be added and scaled; pairs are linear in the weights:
+
+    a pair S stands for ``w S[0] + S[1]``, so that the later updates of one global step see the new weights.
+    """
+
+    n_rows: float
+    counts: np.ndarray  # columns x components: sum_u y_ui phi_uik
+    tables: np.ndarray  # sum_u w (psi(w + n) - psi(w)), the expected number of tables
+    log_one: np.ndarray  # sum_u E log(1 + A r)
+    exposure: np.ndarray  # sum_u e_u E x_uk; columns x components where entries are missing
+    share: np.ndarray  # pair: sum_u (w + n) (E log(1 + A r))'
+    curvature: np.ndarray  # pair: sum_u omega_uk (packed E f f^T, E f, 1)
+    linear: np.ndarray  # pair: sum_u (slope_uk + omega_uk E F_uk) E f
+    field_second: np.ndarray  # sum_u diag E f f^T
+    bound: float  # the rows' part of the bound
+
+    def blend(self, new: Statistics, rho: float) -> Statistics:
+        """(1 - rho) self + rho new."""
+        return new if rho == 1.0 else self * (1.0 - rho) + new * rho
+

@@ -1,0 +1,243 @@
+"""Structured variational inference: q(x_u, f_u) = q(f_u) prod_k q(x_uk | f_u), with f_u Gaussian.
+
+The conditional q(x_uk | f_u) = Gamma(w_k + n_uk, 1 / r(F_uk) + A_k) is summed out exactly, which leaves a
+negative-binomial likelihood for f_u. Every update is closed form. Two ways to share the counts out:
+
+- ``allocation="digamma"`` is the mean-field optimum for phi: with the exponential link no update lowers the bound.
+- ``allocation="zero-order"`` treats x and a as summed out, to zeroth order in the spread of the allocated counts:
+  exp psi(shape) becomes shape, for rows and for atoms, and the tables that weights and a0 are learned from are
+  averaged over whole-number counts (`globals.expected_tables`). It has no bound and predicts far better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from cormorant.backends.select import Backend
+from cormorant.inference import globals as update
+from cormorant.inference.batch import Batch
+from cormorant.inference.field import Design, Field, FieldProblem, pack_indices, unpack
+from cormorant.inference.links import LINKS, Link
+from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
+from cormorant.models.cnpf import PoissonFactorization
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a visit to a row lasts: at most ``rounds`` of one field step and ``sweeps`` allocation sweeps.
+
+    A block of rows stops early once no row's allocation moves by more than ``tol`` of its total.
+    """
+
+    rounds: int
+    sweeps: int
+    tol: float = 0.0
+
+
+COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
+WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
+FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
+
+
+@dataclass(frozen=True)
+class View:
+    """What every block of rows needs of the globals, computed once a global step."""
+
+    globals: Globals
+    design: Design
+    atoms: np.ndarray  # exp(E log a) (zero-order: E a), each column's largest taken out
+    log_top: np.ndarray  # the logarithms of those
+    atom_mean: np.ndarray
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved block of rows."""
+
+    problem: FieldProblem
+    field: Field
+    n: np.ndarray
+    theta: np.ndarray  # proportional to exp(E log x)
+    ratio: np.ndarray  # y / normaliser of each entry
+    evidence: np.ndarray  # each row's sum_i y log normaliser - sum_k n log theta
+
+
+@dataclass(frozen=True)
+class Structured:
+    """The scheme for one model. Hyper-parameters in ``learn`` (only a0 can be) follow the data."""
+
+    model: PoissonFactorization
+    backend: Backend
+    allocation: str = "zero-order"
+    learn: frozenset[str] = frozenset({"a0"})
+
+    @property
+    def link(self) -> Link:
+        """r in x ~ Gamma(w, 1 / r(F))."""
+        return LINKS[self.model.link]
+
+    @property
+    def zero_order(self) -> bool:
+        """Whether exp psi(w + n) is replaced by w + n."""
+        return self.allocation == "zero-order"
+
+    @property
+    def dtype(self) -> type:
+        """Single precision for the fast form; double where the bound is watched."""
+        return np.float32 if self.zero_order else np.float64
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether the bound is exact enough to stop by."""
+        return not self.zero_order and self.link.is_bound
+
+    def view(self, g: Globals) -> View:
+        """Everything that depends on the globals alone."""
+        log_atoms = (np.log(g.atom_shape) if self.zero_order else digamma(g.atom_shape)) - np.log(g.atom_rate)
+        log_top = log_atoms.max(axis=1)
+        least = 0.5 * np.log(np.finfo(self.dtype).tiny)
+        atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least)).astype(self.dtype)
+        return View(g, self._design(g), atoms, log_top, g.atom_mean)
+
+    def _design(self, g: Globals) -> Design:
+        """g_k = (l_k, 1), less the parts that this model lacks."""
+        columns, prior = [g.locations], [1.0] * g.locations.shape[1]
+        if self.model.has_mean:
+            columns.append(np.ones((g.n_components, 1)))
+            prior.append(1.0 / g.hyper.sigma_m2)
+        return Design.build(np.hstack(columns), np.array(prior))
+
+    def solve(self, view: View, batch: Batch, start: Locals | None, effort: Effort) -> Solution:
+        """Alternate field steps and allocation sweeps over one block of rows."""
+        weights = view.globals.weights
+        problem = FieldProblem(view.design, self.link, weights, batch.log_rate(view.atom_mean), self.backend)
+
+        def allocate(field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
+            return self.backend.allocate(
+                batch.indptr, batch.indices, batch.counts, view.atoms, weights,
+                field.expansion.log_scale, n, sweeps, zero_order,
+            )  # fmt: skip
+
+        if start is None:
+            field = problem.prior(batch.n_rows)
+            # The digamma of a small weight would give every count to one component: begin with the weights.
+            n = allocate(field, np.zeros((batch.n_rows, len(weights))), 1, True)[0].astype(np.float64)
+        else:
+            field = problem.at(start.mean.astype(np.float64), start.covariance.astype(np.float64))
+            n = start.n.astype(np.float64)
+        for _ in range(effort.rounds):
+            before = n
+            field = problem.step(field, n)
+            n, theta, ratio, evidence = allocate(field, n, effort.sweeps, self.zero_order)
+            n = n.astype(np.float64)
+            if effort.tol and np.all(np.abs(n - before).sum(axis=1) <= effort.tol * (1.0 + n.sum(axis=1))):
+                break
+        return Solution(problem, field, n, theta, ratio, evidence)
+
+    def local_step(
+        self, view: View, batch: Batch, start: Locals | None, want_bound: bool = False
+    ) -> tuple[Locals, Statistics]:
+        """Solve a block of rows and sum what the global step needs of it."""
+        s = self.solve(view, batch, start, COLD if start is None else WARM)
+        statistics = self._statistics(view, batch, s, self._row_bound(view, batch, s) if want_bound else 0.0)
+        kept = (s.n, s.field.mean, s.field.covariance)
+        return Locals(*(array.astype(self.dtype) for array in kept)), statistics
+
+    def _statistics(self, view: View, batch: Batch, s: Solution, bound: float) -> Statistics:
+        e, n, w, field = s.field.expansion, s.n, view.globals.weights, s.field
+        offsets, rows, order = batch.by_column
+        product = self.backend.product
+        by_count = n * (e.shape_curvature + e.count_curvature)
+        features = np.hstack([field.second_moments(), field.mean, np.ones((batch.n_rows, 1))])
+        p, q = pack_indices(field.mean.shape[1])
+        return Statistics(
+            n_rows=batch.n_rows,
+            counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
+            tables=update.expected_tables(n, w, self.zero_order).sum(axis=0),
+            log_one=e.log_one.sum(axis=0),
+            exposure=batch.exposed((w + n) * e.mean_scale),
+            share=np.stack([e.shape_slope.sum(axis=0), (n * e.shape_slope).sum(axis=0)]),
+            curvature=np.stack([product(e.shape_curvature.T, features), product(by_count.T, features)]),
+            linear=np.stack(
+                [
+                    product((e.shape_curvature * field.field_mean - e.shape_slope).T, field.mean),
+                    product(
+                        (by_count * field.field_mean + n * (e.count_slope - e.shape_slope)).T, field.mean
+                    ),
+                ]
+            ),
+            field_second=features[:, np.flatnonzero(p == q)].sum(axis=0),
+            bound=bound,
+        )
+
+    def _row_bound(self, view: View, batch: Batch, s: Solution) -> float:
+        w = view.globals.weights
+        gammas = (gammaln(w + s.n) - gammaln(w)).sum()
+        fit = s.evidence.sum() + batch.counts.astype(np.float64) @ view.log_top[batch.indices]
+        return float(gammas + s.problem.objective(s.field, s.n).sum() + fit + batch.log_base)
+
+    def global_step(self, state: State, new: Statistics, rho: float) -> State:
+        """Average the statistics, then update weights, atoms and locations in turn, each seeing the one before."""
+        g, h = state.globals, state.globals.hyper
+        s = state.memory.blend(new, rho) if isinstance(state.memory, Statistics) else new
+        weights = update.update_weights(s.tables, s.log_one, g.weights, g.alpha, g.c)
+        alpha = update.update_alpha(weights, g.alpha, g.c, h.a_alpha, h.b_alpha)
+        c = update.update_c(weights, alpha, h.a_c, h.b_c)
+        share, curvature, linear = (
+            weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1]
+            for pair in (s.share, s.curvature, s.linear)
+        )
+        size = linear.shape[1]
+        shape = h.a0 + s.counts
+        if self.link.is_bound and s.exposure.ndim == 1:
+            log_total = np.log(g.atom_total)
+            total = update.solve_atom_total(shape.sum(axis=0), h.b0, share, curvature[:, -1], log_total)
+            rate = shape.sum(axis=0) / total
+            # The slopes were taken at the old A; move them to the new one.
+            linear = linear - (np.log(total) - log_total)[:, None] * curvature[:, -1 - size : -1]
+        else:
+            rate = h.b0 + s.exposure
+        locations = g.locations
+        if self.model.has_locations:
+            second = unpack(curvature[:, : -1 - size], size)
+            d = slice(0, locations.shape[1])
+            cross = second[:, d, -1] if self.model.has_mean else 0.0
+            locations = update.update_locations(second[:, d, d], linear[:, d] - cross, h.sigma_l2)
+        if "a0" in self.learn:
+            if self.zero_order:
+                h = replace(h, a0=update.update_a0_collapsed(s.counts, rate, h.a0, h.b0))
+            else:
+                h = replace(h, a0=update.update_a0(shape, rate, h.a0, h.b0))
+        return State(Globals(shape, rate, weights, locations, alpha, c, h), s, state.n_steps + 1)
+
+    def bound(self, g: Globals, statistics: Statistics) -> float:
+        """The evidence lower bound: the rows' part, and minus the divergence of the globals from their priors."""
+        h = g.hyper
+        shape, rate = g.atom_shape, np.broadcast_to(g.atom_rate, g.atom_shape.shape)
+        mean_log = digamma(shape) - np.log(rate)
+        prior = h.a0 * np.log(h.b0) - gammaln(h.a0) + (h.a0 - 1.0) * mean_log - h.b0 * shape / rate
+        entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
+        total = statistics.bound + (prior + entropy).sum() + update.log_prior_weights(g.weights, g.alpha, g.c)
+        total += h.a_alpha * np.log(g.alpha) - h.b_alpha * g.alpha + h.a_c * np.log(g.c) - h.b_c * g.c
+        if self.model.has_locations:
+            total -= 0.5 * (g.locations**2 / h.sigma_l2 + np.log(2 * np.pi * h.sigma_l2)).sum()
+        return float(total)
+
+    def posterior(self, view: View, batch: Batch, want_variance: bool = False) -> RowPosterior:
+        """E x (and Var x) of rows seen for the first time."""
+        s = self.solve(view, batch, None, FINAL)
+        shape = view.globals.weights + s.n
+        mean = shape * s.field.expansion.mean_scale
+        if not want_variance:
+            return RowPosterior(mean, None)
+        first, second = s.problem.scale_moments(s.field)
+        return RowPosterior(mean, shape * second + shape**2 * np.maximum(second - first**2, 0.0))
+
+    def prior_mean(self, g: Globals) -> np.ndarray:
+        """E x of a row that shows nothing, up to a factor: w_k E r(F_k)."""
+        design = self._design(g)
+        variance = (design.loadings**2 / design.prior_precision).sum(axis=1)
+        return g.weights * self.link.prior_scale(np.zeros_like(variance), variance)

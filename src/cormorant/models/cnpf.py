@@ -1,0 +1,71 @@
+"""Correlated nonparametric Poisson factorisation (section 4.1 of the paper) and its restrictions.
+
+The generative story, truncated at T components:
+
+    alpha ~ Gamma(a_alpha, b_alpha)      c ~ Gamma(a_c, b_c)
+    s ~ Gamma(alpha, c)                  v_k ~ Beta(1, alpha)         w_k = s v_k prod_{j<k} (1 - v_j)
+    l_k ~ N(0, sigma_l^2 I_D)            a_ki ~ Gamma(a0, b0)
+    d_u ~ N(0, I_D)                      mu_u ~ N(0, sigma_m^2)       F_uk = l_k . d_u + mu_u
+    x_uk ~ Gamma(w_k, 1 / r(F_uk))       y_ui ~ Poisson(e_u sum_k x_uk a_ki)
+
+with r = exp (CNPF) or softplus (softplus-CNPF). Scaled HGP: all l_k = 0. HGP: all l_k = 0 and all mu_u = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class PoissonFactorization:
+    """What distinguishes the four models: the link, and which parts of F_uk = l_k . d_u + mu_u there are."""
+
+    name: str
+    title: str
+    link: str  # r: "exp" or "softplus"
+    has_mean: bool  # mu_u
+    has_locations: bool  # l_k . d_u
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        PoissonFactorization("cnpf", "correlated nonparametric Poisson factorisation", "exp", True, True),
+        PoissonFactorization("softplus-cnpf", "CNPF with the softplus link", "softplus", True, True),
+        PoissonFactorization("scaled-hgp", "scaled hierarchical gamma process", "exp", True, False),
+        PoissonFactorization("hgp", "hierarchical gamma process", "exp", False, False),
+    )
+}
+
+
+def get_model(name: str) -> PoissonFactorization:
+    """The model of that name, or an error that lists the names there are."""
+    if name not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}; got {name!r}.")
+    return MODELS[name]
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """The numbers of the story that are given, not drawn."""
+
+    a0: float  # shape of the atoms' gamma prior
+    b0: float  # its rate
+    sigma_l2: float  # variance of a location
+    sigma_m2: float  # variance of a row's mean mu_u
+    a_alpha: float = 1.0
+    b_alpha: float = 0.01
+    a_c: float = 1.0
+    b_c: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+
+
+def link_function(name: str, field: np.ndarray) -> np.ndarray:
+    """r(F), floored so that its logarithm stays finite."""
+    return np.exp(field) if name == "exp" else np.maximum(np.logaddexp(0.0, field), 1e-300)
