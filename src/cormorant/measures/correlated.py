@@ -1,0 +1,118 @@
+"""CorrelatedRandomMeasure: weights, atoms, locations, a random function and a transformation together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cormorant.measures import _check
+from cormorant.measures._check import Seed
+from cormorant.measures.bases import AtomDistribution
+from cormorant.measures.draws import GroupDraws, MeasureDraw, Tuples
+from cormorant.measures.functions import RandomFunction
+from cormorant.measures.locations import LocationDistribution
+from cormorant.measures.transforms import Transformation
+from cormorant.measures.weights import WeightProcess
+
+
+@dataclass(frozen=True)
+class CorrelatedRandomMeasure:
+    """M(A) = sum_i x_i delta_{a_i}(A), drawn in three steps.
+
+        {(a_i, w_i, l_i)} ~ Poisson process of mean H(da) nu(dw) L(dl)     process, base, locations
+        F ~ GP(m, K)                                                        function
+        x_i ~ T(. | w_i, F(l_i))                                            transform
+
+    `fixed` components are given in advance and join every draw; only their x is random. A `normalized`
+    measure is divided by its total mass.
+    """
+
+    process: WeightProcess
+    base: AtomDistribution
+    locations: LocationDistribution
+    function: RandomFunction
+    transform: Transformation
+    fixed: Tuples | None = None
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        _check.instance("process", self.process, WeightProcess)
+        _check.instance("base", self.base, AtomDistribution)
+        _check.instance("locations", self.locations, LocationDistribution)
+        _check.instance("function", self.function, RandomFunction)
+        _check.instance("transform", self.transform, Transformation)
+        if self.transform.unit_weights and self.process.upper > 1:
+            raise ValueError(
+                f"transform: {type(self.transform).__name__} needs weights in (0, 1), but "
+                f"{type(self.process).__name__} gives any positive ones; take BetaProcess, or BernoulliLog"
+            )
+        if self.fixed is not None:
+            _check.instance("fixed", self.fixed, Tuples)
+            self._check_fixed(self.fixed)
+
+    def _check_fixed(self, fixed: Tuples) -> None:
+        if fixed.locations.shape[1] != self.locations.dimension:
+            raise ValueError(
+                f"fixed: expected locations of dimension {self.locations.dimension}, "
+                f"got {fixed.locations.shape[1]}"
+            )
+        if self.transform.unit_weights and (fixed.weights >= 1).any():
+            raise ValueError(f"fixed: expected weights in (0, 1), got {fixed.weights.max()}")
+
+    def normalize(self) -> CorrelatedRandomMeasure:
+        """The normalised measure G(A) = M(A) / M(E)."""
+        return replace(self, normalized=True)
+
+    def sample_tuples(
+        self, rng: Seed, *, number: int | None = None, tail_mass: float | None = None
+    ) -> Tuples:
+        """Draw {(a, w, l)}, the first `number` weights or enough to leave out at most `tail_mass`."""
+        rng = _check.generator(rng)
+        weights = self.process.sample(rng, number=number, tail_mass=tail_mass)
+        atoms = self.base.sample(rng, len(weights))
+        locations = self.locations.sample(rng, len(weights))
+        if self.fixed is None:
+            return Tuples(atoms, weights.values, locations, weights.left_out)
+        if self.fixed.atoms.shape[1] != atoms.shape[1]:
+            raise ValueError(
+                f"fixed: expected atoms of dimension {atoms.shape[1]}, got {self.fixed.atoms.shape[1]}"
+            )
+        return Tuples(
+            np.vstack([self.fixed.atoms, atoms]),
+            np.concatenate([self.fixed.weights, weights.values]),
+            np.vstack([self.fixed.locations, locations]),
+            weights.left_out,
+            fixed=len(self.fixed),
+        )
+
+    def sample(
+        self,
+        rng: Seed,
+        *,
+        number: int | None = None,
+        tail_mass: float | None = None,
+        tuples: Tuples | None = None,
+    ) -> MeasureDraw:
+        """Draw one measure, from fresh tuples or from those given."""
+        return self.sample_groups(1, rng, number=number, tail_mass=tail_mass, tuples=tuples)[0]
+
+    def sample_groups(
+        self,
+        n: int,
+        rng: Seed,
+        *,
+        number: int | None = None,
+        tail_mass: float | None = None,
+        tuples: Tuples | None = None,
+    ) -> GroupDraws:
+        """Draw n measures that share their tuples, each with a fresh function: the hierarchical measure."""
+        n, rng = _check.count("n", n), _check.generator(rng)
+        if tuples is None:
+            tuples = self.sample_tuples(rng, number=number, tail_mass=tail_mass)
+        elif number is not None or tail_mass is not None:
+            raise ValueError("tuples: expected either tuples or a truncation (number, tail_mass), got both")
+        function = self.function.sample(tuples.locations, rng, n)
+        weights = self.transform.sample(tuples.weights, function, rng)
+        draws = GroupDraws(weights, function, tuples)
+        return draws.normalize() if self.normalized else draws

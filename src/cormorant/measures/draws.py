@@ -1,0 +1,143 @@
+"""What is drawn: tuples of the Poisson process, one random measure, and groups of them. All immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cormorant.measures import _check
+from cormorant.measures._check import Array, Mask
+
+MeasurableSet = Callable[[Array], ArrayLike] | ArrayLike
+"""A set of atoms: an indicator over rows of atoms, or one truth value for each component."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuples:
+    """Components {(a_k, w_k, l_k)}: atoms (K, d), weights (K,), locations (K, D).
+
+    The first `fixed` of them were given in advance; `left_out` is the expected mass of the weights that
+    truncation left out.
+    """
+
+    atoms: Array
+    weights: Array
+    locations: Array
+    left_out: float = 0.0
+    fixed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "atoms", _check.points("atoms", self.atoms))
+        object.__setattr__(self, "weights", _check.array("weights", self.weights, ndim=1))
+        object.__setattr__(self, "locations", _check.points("locations", self.locations))
+        for name in ("atoms", "locations"):
+            if len(getattr(self, name)) != len(self.weights):
+                shape = getattr(self, name).shape
+                raise ValueError(f"{name}: expected {len(self.weights)} rows like weights, got shape {shape}")
+        if (self.weights <= 0).any():
+            raise ValueError(f"weights: expected positive numbers, got {self.weights.min()}")
+        object.__setattr__(self, "left_out", _check.nonnegative("left_out", self.left_out))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __repr__(self) -> str:
+        fixed = f", {self.fixed} fixed" if self.fixed else ""
+        return (
+            f"Tuples({len(self)} components{fixed}, atoms in R^{self.atoms.shape[1]}, "
+            f"locations in R^{self.locations.shape[1]}, total weight {self.weights.sum():.4g}, "
+            f"expected weight left out {self.left_out:.2g})"
+        )
+
+    def members(self, of: MeasurableSet) -> Mask:
+        """Which components have their atom in a set."""
+        inside = np.asarray(of(self.atoms) if callable(of) else of)
+        if inside.shape != (len(self),) or inside.dtype != np.bool_:
+            raise ValueError(
+                f"set: expected {len(self)} truth values, one for each component, "
+                f"got {inside.dtype} of shape {inside.shape}"
+            )
+        return inside
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Draw:
+    """Transformed weights x over shared tuples, with components on the last axis."""
+
+    weights: Array
+    function: Array
+    tuples: Tuples
+
+    def __post_init__(self) -> None:
+        # F may be infinite where covariates decide a component's fate, so it is frozen but not checked.
+        for name in ("weights", "function"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    @property
+    def atoms(self) -> Array:
+        """The atoms a_k, one a row."""
+        return self.tuples.atoms
+
+    @property
+    def left_out(self) -> float:
+        """The expected untransformed weight that truncation left out."""
+        return self.tuples.left_out
+
+    @property
+    def total(self) -> Array:
+        """M(E) = sum_k x_k."""
+        return self.weights.sum(axis=-1)
+
+    def measure(self, of: MeasurableSet) -> Array:
+        """M(A) = sum_k x_k 1[a_k in A]."""
+        return self.weights @ self.tuples.members(of).astype(np.float64)
+
+    def integral(self, function: Callable[[Array], ArrayLike] | None = None) -> Array:
+        """M f = sum_k x_k f(a_k); without a function M a = sum_k x_k a_k."""
+        values = self.atoms if function is None else np.asarray(function(self.atoms), dtype=np.float64)
+        if values.ndim == 0 or values.shape[0] != len(self.tuples):
+            raise ValueError(
+                f"function: expected a value for each of {len(self.tuples)} atoms, got shape {values.shape}"
+            )
+        return self.weights @ values
+
+    def normalize(self) -> Self:
+        """G(A) = M(A) / M(E)."""
+        total = self.total
+        if np.any(total <= 0) or not np.all(np.isfinite(total)):
+            raise ValueError(
+                "normalize: expected a positive finite total mass, got one that is zero or infinite"
+            )
+        return replace(self, weights=self.weights / total[..., np.newaxis])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasureDraw(_Draw):
+    """One draw M = sum_k x_k delta_{a_k}: weights x and function values F of shape (K,)."""
+
+    def __repr__(self) -> str:
+        return f"MeasureDraw({len(self.tuples)} atoms, total {self.total:.4g}, from {self.tuples!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupDraws(_Draw):
+    """Draws M_u that share their tuples: weights x and function values F of shape (groups, K)."""
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __getitem__(self, group: int) -> MeasureDraw:
+        return MeasureDraw(self.weights[group], self.function[group], self.tuples)
+
+    def __iter__(self) -> Iterator[MeasureDraw]:
+        return (self[group] for group in range(len(self)))
+
+    def __repr__(self) -> str:
+        mean = self.total.mean()
+        return f"GroupDraws({len(self)} groups, mean total {mean:.4g}, from {self.tuples!r})"

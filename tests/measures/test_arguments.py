@@ -1,0 +1,158 @@
+"""Wrong arguments: each error names the argument, what was expected, and what came."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cormorant.measures import (
+    RBF,
+    BernoulliLogit,
+    BetaProcess,
+    Constant,
+    ConstantMean,
+    CorrelatedRandomMeasure,
+    DilnGamma,
+    DirichletAtoms,
+    DirichletProcess,
+    GammaAtoms,
+    GammaExp,
+    GammaProcess,
+    GaussianAtoms,
+    GaussianLocations,
+    GaussianProcess,
+    GeneralizedGammaProcess,
+    GroupMeans,
+    Linear,
+    Matern32,
+    PitmanYorProcess,
+    Scale,
+    StableProcess,
+    StudentTProcess,
+    Sum,
+    Tuples,
+    UncorrelatedGamma,
+    component_correlation,
+)
+
+ONES = np.ones((2, 1))
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GammaProcess(1.0, -2.0), "rate: expected a positive number, got -2.0"),
+        (lambda: GammaProcess(0.0), "mass: expected a positive number, got 0.0"),
+        (lambda: GammaProcess(NAN), "mass: expected a real number, got NaN"),
+        (lambda: GammaProcess(1.0, math.inf), "rate: expected a finite number, got inf"),
+        (lambda: BetaProcess(1.0, -1.0), "concentration: expected a positive number"),
+        (lambda: GeneralizedGammaProcess(1.0, 1.0, 1.0), r"discount: expected a number in \(0, 1\), got 1.0"),
+        (lambda: StableProcess(1.0, 0.0), r"discount: expected a number in \(0, 1\), got 0.0"),
+        (lambda: DirichletProcess(-1.0), "concentration: expected a positive number, got -1.0"),
+        (lambda: PitmanYorProcess(1.0, 1.0), r"discount: expected a number in \[0, 1\), got 1.0"),
+        (lambda: PitmanYorProcess(-0.5, 0.3), "concentration: expected more than -discount = -0.3, got -0.5"),
+        (lambda: GammaAtoms(3, shape=-1.0), "shape: expected a positive number"),
+        (lambda: GammaAtoms(0), "dimension: expected a whole number of at least 1, got 0"),
+        (lambda: DirichletAtoms([1.0, -1.0]), "concentration: expected at least two positive numbers"),
+        (lambda: GaussianAtoms([NAN]), "mean: expected finite numbers, got NaN or infinity"),
+        (lambda: GaussianLocations(2, -1.0), "variance: expected zero or a positive number, got -1.0"),
+        (lambda: RBF(0.0), "lengthscale: expected a positive number, got 0.0"),
+        (lambda: Matern32(-1.0), "lengthscale: expected a positive number"),
+        (lambda: Constant(-1.0), "value: expected zero or a positive number"),
+        (lambda: Scale(-1.0, Linear()), "scale: expected zero or a positive number"),
+        (lambda: ConstantMean(NAN), "value: expected a real number, got NaN"),
+        (lambda: GroupMeans([[1.0]]), r"values: expected an array with 1 axes, got shape \(1, 1\)"),
+        (lambda: StudentTProcess(Linear(), degrees=0.0), "degrees: expected a positive number, got 0.0"),
+        (lambda: UncorrelatedGamma(0.0), "scale: expected a positive number"),
+        (lambda: DilnGamma(-1.0), "beta: expected a positive number"),
+        (lambda: Linear()(np.array([[NAN]])), "first: expected finite numbers"),
+        (
+            lambda: component_correlation(np.ones(3)),
+            r"locations: expected an array with 2 axes, got shape \(3,\)",
+        ),
+        (lambda: Tuples(ONES, np.ones(3), ONES), r"atoms: expected 3 rows like weights, got shape \(2, 1\)"),
+        (lambda: Tuples(np.ones((3, 1)), np.ones(3), ONES), "locations: expected 3 rows like weights"),
+        (lambda: Tuples(ONES, np.array([1.0, -1.0]), ONES), "weights: expected positive numbers, got -1.0"),
+        (lambda: Tuples(ONES, np.array([1.0, NAN]), ONES), "weights: expected finite numbers"),
+        (
+            lambda: Tuples(ONES, np.ones(2), ONES, left_out=-1.0),
+            "left_out: expected zero or a positive number",
+        ),
+    ],
+)
+def test_values(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GammaProcess("1"), "mass: expected a real number, got '1'"),
+        (lambda: GammaProcess(True), "mass: expected a real number, got True"),
+        (lambda: GammaAtoms(2.5), "dimension: expected a whole number, got 2.5"),
+        (lambda: GammaProcess(1.0).sample("x", number=3), "rng: expected a numpy.random.Generator"),
+        (lambda: GammaProcess(1.0).sample(-1, number=3), "rng: expected a numpy.random.Generator"),
+        (lambda: Sum(Linear(), 2.0), "second: expected a Kernel, got 2.0"),
+        (lambda: GaussianProcess(Linear), r"kernel: expected a Kernel, .*; write Linear\(...\)"),
+        (lambda: GaussianProcess(Linear(), 0.0), "mean_function: expected a MeanFunction, got 0.0"),
+    ],
+)
+def test_types(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("truncation", [{}, {"number": 3, "tail_mass": 0.1}])
+def test_a_truncation_is_either_a_number_or_a_tail_mass(truncation):
+    with pytest.raises(ValueError, match="number, tail_mass: expected exactly one of them"):
+        GammaProcess(1.0).sample(0, **truncation)
+
+
+@pytest.mark.parametrize(
+    ("truncation", "message"),
+    [
+        ({"number": 0}, "number: expected a whole number of at least 1"),
+        ({"tail_mass": -1.0}, "tail_mass: expected a"),
+    ],
+)
+def test_wrong_truncations(truncation, message):
+    with pytest.raises(ValueError, match=message):
+        GammaProcess(1.0).sample(0, **truncation)
+
+
+def test_a_tail_mass_that_needs_too_many_weights():
+    with pytest.raises(ValueError, match=r"tail_mass: .* give number instead"):
+        StableProcess(1.0, 0.9).sample(0, tail_mass=1e-4)
+
+
+@pytest.mark.parametrize("truncation", [{"number": 3}, {"tail_mass": 0.1}])
+def test_an_infinite_base_measure_cannot_be_drawn(truncation):
+    with pytest.raises(ValueError, match="mass: expected a finite number to draw weights, got inf"):
+        GammaProcess(math.inf).sample(0, **truncation)
+
+
+class TestMeasure:
+    parts = (GammaProcess(1.0), GammaAtoms(1), GaussianLocations(1), GaussianProcess(Linear()), GammaExp())
+
+    @pytest.mark.parametrize("place", range(5))
+    def test_each_part_has_its_kind(self, place):
+        names = ("process", "base", "locations", "function", "transform")
+        parts = list(self.parts)
+        parts[place] = object()
+        with pytest.raises(TypeError, match=f"^{names[place]}: expected a "):
+            CorrelatedRandomMeasure(*parts)
+
+    def test_unit_weights_where_they_are_needed(self):
+        with pytest.raises(
+            ValueError, match=r"transform: BernoulliLogit needs weights in \(0, 1\), but GammaProcess"
+        ):
+            CorrelatedRandomMeasure(*self.parts[:4], BernoulliLogit())
+        fixed = Tuples(np.zeros((1, 1)), np.array([1.5]), np.zeros((1, 1)))
+        with pytest.raises(ValueError, match=r"fixed: expected weights in \(0, 1\), got 1.5"):
+            CorrelatedRandomMeasure(BetaProcess(1.0), *self.parts[1:4], BernoulliLogit(), fixed)
+
+    def test_number_of_groups(self):
+        with pytest.raises(ValueError, match="n: expected a whole number of at least 1, got 0"):
+            CorrelatedRandomMeasure(*self.parts).sample_groups(0, 0, number=3)
