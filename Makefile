@@ -10,7 +10,7 @@ help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 16
 
 demo: $(VENV)/.base  ## fit the embedded New York Times sample and tell the whole story
-	$(BIN)/cormorant demo
+	$(BIN)/cormorant demo --force
 
 test: $(VENV)/.dev   ## the tests, with coverage of src (fails under 90%)
 	$(BIN)/pytest -n $(WORKERS) -m "not slow" --cov --cov-report=term --cov-fail-under=90
@@ -34,7 +34,7 @@ docs: $(VENV)/.dev   ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
 figures: $(VENV)/.dev  ## remake the figures of README and docs
-	$(BIN)/python examples/correlated_measures.py
+	for script in examples/*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:               ## remove what the other targets made
 	rm -rf $(VENV) site demo-output .coverage .pytest_cache .ruff_cache

@@ -47,9 +47,7 @@ def test_a_wide_sparse_matrix_is_never_densified():
     assert as_counts(matrix).total == 3
 
 
-@pytest.mark.parametrize(
-    "X", [DENSE.tolist(), DENSE.astype(np.float16), DENSE.astype(object), np.matrix(DENSE)]
-)
+@pytest.mark.parametrize("X", [DENSE.tolist(), DENSE.astype(np.float16), DENSE.astype(object), np.matrix(DENSE)])
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 def test_dense_input(X):
     assert as_counts(X) == as_counts(DENSE)
@@ -100,9 +98,7 @@ def test_sparse_column_must_fill_with_zero():
 @pytest.fixture
 def adata() -> anndata.AnnData:
     obs, var = pd.DataFrame(index=["cell1", "cell2"]), pd.DataFrame(index=["g1", "g2", "g3"])
-    return anndata.AnnData(
-        sparse.csr_matrix(DENSE), obs=obs, var=var, layers={"raw": sparse.csr_matrix(2 * DENSE)}
-    )
+    return anndata.AnnData(sparse.csr_matrix(DENSE), obs=obs, var=var, layers={"raw": sparse.csr_matrix(2 * DENSE)})
 
 
 def test_anndata(adata: anndata.AnnData):

@@ -124,9 +124,7 @@ def test_copies_are_equal_and_read_only(counts: Counts, again):
     "index", [[2, 0], np.array([True, False, True]), slice(1, None), 1, -1, [], (2, 1), [0, 0], range(3)]
 )
 def test_rows(counts: Counts, index):
-    chosen = np.arange(3)[
-        np.asarray(index, dtype=int) if not isinstance(index, slice | np.ndarray) else index
-    ]
+    chosen = np.arange(3)[np.asarray(index, dtype=int) if not isinstance(index, slice | np.ndarray) else index]
     chosen = np.atleast_1d(chosen)
     selected = counts.rows(index)
     assert selected.tocsr().toarray().tolist() == DENSE[chosen].tolist()
@@ -179,9 +177,7 @@ def test_repr_tells_the_essentials(counts: Counts):
         "rows named 'a', 'b', 'c'; columns named 'x', 'y', 'z')"
     )
     assert "real numbers)" in repr(as_counts([[0.5]]))
-    assert "'long long long long l...', ..." in repr(
-        as_counts([[1] * 4], column_names=[*"ab", "long " * 9, "d"])
-    )
+    assert "'long long long long l...', ..." in repr(as_counts([[1] * 4], column_names=[*"ab", "long " * 9, "d"]))
 
 
 def test_names_are_plain_strings_and_counted(counts: Counts):

@@ -28,9 +28,7 @@ def matrices():
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(matrices(), st.data())
 def test_what_is_written_is_read(tmp_path, dense, data):
-    names = [
-        data.draw(st.none() | st.lists(st.text(), min_size=length, max_size=length)) for length in dense.shape
-    ]
+    names = [data.draw(st.none() | st.lists(st.text(), min_size=length, max_size=length)) for length in dense.shape]
     counts = as_counts(dense, row_names=names[0], column_names=names[1])
     write(counts, tmp_path / "x.npz")
     assert read(tmp_path / "x.npz", weights=True) == counts
@@ -150,23 +148,17 @@ def test_choosing_a_format(tmp_path):
     path = tmp_path / "counts.data"
     path.write_text("1 0:3\n")
     assert read(str(path), format="lda-c").total == 3
-    with pytest.raises(
-        DataError, match=r"counts\.data: the name does not tell the format; give format= one of npz"
-    ):
+    with pytest.raises(DataError, match=r"counts\.data: the name does not tell the format; give format= one of npz"):
         read(path)
     with pytest.raises(DataError, match="Unknown format 'excel'; the formats are npz, matrix-market, uci"):
         read(path, format="excel")
-    with pytest.raises(
-        TypeError, match=r"counts\.data takes no option 'min_df'; it takes n_columns, weights"
-    ):
+    with pytest.raises(TypeError, match=r"counts\.data takes no option 'min_df'; it takes n_columns, weights"):
         read(path, format="lda-c", min_df=3)
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "missing.npz")
 
 
-@pytest.mark.parametrize(
-    "suffix", ["npz", "mtx", "ldac", "svm", "csv", "tsv", "parquet", "h5ad", "txt", "jsonl"]
-)
+@pytest.mark.parametrize("suffix", ["npz", "mtx", "ldac", "svm", "csv", "tsv", "parquet", "h5ad", "txt", "jsonl"])
 def test_an_empty_file(tmp_path, suffix):
     path = tmp_path / f"empty.{suffix}"
     path.touch()

@@ -67,9 +67,7 @@ def test_given_columns_fix_the_order():
 )
 def test_faults_are_named(changes, options, message):
     with pytest.raises(DataError, match=message):
-        Counts.from_triples(
-            TABLE.assign(**changes), **{"row": "user", "column": "film", "count": "n", **options}
-        )
+        Counts.from_triples(TABLE.assign(**changes), **{"row": "user", "column": "film", "count": "n", **options})
 
 
 def test_columns_must_agree_in_length():
@@ -92,9 +90,7 @@ triples = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc"), st.integ
 def test_the_order_of_lines_does_not_matter(lines, random):
     shuffled = list(lines)
     random.shuffle(shuffled)
-    tables = [
-        dict(zip(("r", "c", "n"), map(list, zip(*t, strict=True)), strict=True)) for t in (lines, shuffled)
-    ]
+    tables = [dict(zip(("r", "c", "n"), map(list, zip(*t, strict=True)), strict=True)) for t in (lines, shuffled)]
     first, second = (Counts.from_triples(table, row="r", column="c", count="n") for table in tables)
     assert first == second
     assert first.total == sum(n for _, _, n in lines)

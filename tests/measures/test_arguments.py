@@ -145,9 +145,7 @@ class TestMeasure:
             CorrelatedRandomMeasure(*parts)
 
     def test_unit_weights_where_they_are_needed(self):
-        with pytest.raises(
-            ValueError, match=r"transform: BernoulliLogit needs weights in \(0, 1\), but GammaProcess"
-        ):
+        with pytest.raises(ValueError, match=r"transform: BernoulliLogit needs weights in \(0, 1\), but GammaProcess"):
             CorrelatedRandomMeasure(*self.parts[:4], BernoulliLogit())
         fixed = Tuples(np.zeros((1, 1)), np.array([1.5]), np.zeros((1, 1)))
         with pytest.raises(ValueError, match=r"fixed: expected weights in \(0, 1\), got 1.5"):

@@ -101,9 +101,7 @@ class TestDraws:
         assert self.draw.integral(lambda a: np.ones(len(a))) == pytest.approx(self.draw.total)
         groups = CONSTRUCTIONS["cnpf"].sample_groups(4, 1, number=30)
         np.testing.assert_allclose(groups.integral()[2], groups[2].integral())
-        np.testing.assert_allclose(
-            groups.measure(lambda a: a[:, 0] > 1)[3], groups[3].measure(lambda a: a[:, 0] > 1)
-        )
+        np.testing.assert_allclose(groups.measure(lambda a: a[:, 0] > 1)[3], groups[3].measure(lambda a: a[:, 0] > 1))
 
     def test_normalize(self):
         normal = self.draw.normalize()
@@ -133,9 +131,7 @@ class TestDraws:
 
 class TestFixedComponents:
     fixed = Tuples(np.full((2, 3), 9.0), np.array([0.5, 0.25]), np.array([[1.0, 0.0], [0.0, 0.0]]))
-    measure = CorrelatedRandomMeasure(
-        GAMMA, ATOMS, LOCATIONS, GaussianProcess(Linear()), GammaExp(), fixed=fixed
-    )
+    measure = CorrelatedRandomMeasure(GAMMA, ATOMS, LOCATIONS, GaussianProcess(Linear()), GammaExp(), fixed=fixed)
 
     def test_they_head_every_draw(self):
         tuples = self.measure.sample_tuples(0, number=5)

@@ -238,9 +238,7 @@ class TestSimulations:
     def test_above_the_border_measures_are_finite_all_the_same(self):
         """At variance 9 the laws of M(E) truncated at 1e-4 and 1e-8 agree: nothing runs away."""
         measure, rng = cnpf(GAMMA, ATOMS, at(9.0)), np.random.default_rng(2)
-        samples = [
-            np.log([measure.sample(rng, tail_mass=tail).total for _ in range(800)]) for tail in (1e-4, 1e-8)
-        ]
+        samples = [np.log([measure.sample(rng, tail_mass=tail).total for _ in range(800)]) for tail in (1e-4, 1e-8)]
         assert np.isfinite(samples).all()
         # Medians have standard error 1.25 sd / sqrt(n).
         error = 1.25 * math.hypot(samples[0].std(), samples[1].std()) / math.sqrt(800)
@@ -256,9 +254,7 @@ class TestSimulations:
     def test_the_quadratic_kernel_with_power_law_weights_is_infinite_with_positive_probability(self):
         """F(l) = a l^2, a ~ N(0, 1): int exp(sigma F) dL is infinite iff a >= 1 / (2 sigma sigma_l^2)."""
         sigma, variance = 0.5, 2.0
-        measure = CorrelatedRandomMeasure(
-            GENERALIZED, ATOMS, GaussianLocations(1, variance), QUADRATIC, BernoulliLog()
-        )
+        measure = CorrelatedRandomMeasure(GENERALIZED, ATOMS, GaussianLocations(1, variance), QUADRATIC, BernoulliLog())
         assert finiteness(measure).almost_surely.holds is False
         slopes = QUADRATIC.sample(np.array([[1.0]]), 4, groups=10_000)[:, 0]
         border = 1 / (2 * sigma * variance)
@@ -275,9 +271,7 @@ class TestExpectedTotal:
             softplus_cnpf(GAMMA, ATOMS, at(1.5), mean_variance=0.3),
             correlated_gamma_process(GAMMA, ATOMS, CAUCHY, GaussianProcess(0.3 * RBF(), ConstantMean(0.5))),
             correlated_beta_process(BETA, ATOMS, at(1.5)),
-            CorrelatedRandomMeasure(
-                GAMMA, ATOMS, at(1.0), StudentTProcess(Linear(), degrees=4.0), GammaSoftplus()
-            ),
+            CorrelatedRandomMeasure(GAMMA, ATOMS, at(1.0), StudentTProcess(Linear(), degrees=4.0), GammaSoftplus()),
             CorrelatedRandomMeasure(GAMMA, ATOMS, at(1.0), GaussianProcess(RBF()), Thinning()),
         ],
         ids=lambda m: type(m.transform).__name__,

@@ -163,9 +163,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match="measure: expected an unnormalised one"):
             laplace_functional(MEASURES["cnpf"].normalize(), 1.0, rng=0)
 
-    @pytest.mark.parametrize(
-        ("r", "g", "name"), [(-1.0, 1.0, "r"), (1.0, -1.0, "g"), (1.0, lambda a: -a[:, 0], "g")]
-    )
+    @pytest.mark.parametrize(("r", "g", "name"), [(-1.0, 1.0, "r"), (1.0, -1.0, "g"), (1.0, lambda a: -a[:, 0], "g")])
     def test_negative_arguments(self, r, g, name):
         with pytest.raises(ValueError, match=f"^{name}: expected"):
             laplace_functional(completely_random(GAMMA, GammaAtoms(1)), r, g, rng=0)

@@ -91,9 +91,7 @@ class TestIntensity:
 
 def test_beta_laplace_exponent_against_adaptive_quadrature():
     process = BetaProcess(2.0, 0.7)
-    number, _ = integrate.quad(
-        lambda w: float(process.intensity(w)) * -math.expm1(-3 * w), 0, 1, epsrel=1e-10
-    )
+    number, _ = integrate.quad(lambda w: float(process.intensity(w)) * -math.expm1(-3 * w), 0, 1, epsrel=1e-10)
     assert float(process.laplace_exponent(3.0)) == pytest.approx(number, rel=1e-7)
 
 
@@ -136,9 +134,7 @@ class TestDraws:
         assert in_mean(draws + 0.3e-4, mean)
         assert in_mean((draws - mean) ** 2, variance)
 
-    @pytest.mark.parametrize(
-        "process", [GeneralizedGammaProcess(2.0, 1.0, 0.3), StableProcess(1.0, 0.3)], ids=repr
-    )
+    @pytest.mark.parametrize("process", [GeneralizedGammaProcess(2.0, 1.0, 0.3), StableProcess(1.0, 0.3)], ids=repr)
     def test_totals_have_the_laplace_transform_of_the_process(self, process):
         rng = np.random.default_rng(4)
         totals = np.array([process.sample(rng, tail_mass=1e-3).values.sum() for _ in range(2000)])

@@ -141,9 +141,7 @@ def test_perfectly_correlated_functions(sign):
 
 
 def measure_of_line(transform):
-    return CorrelatedRandomMeasure(
-        WEIGHTS, GammaAtoms(1), GaussianLocations(1), GaussianProcess(Linear()), transform
-    )
+    return CorrelatedRandomMeasure(WEIGHTS, GammaAtoms(1), GaussianLocations(1), GaussianProcess(Linear()), transform)
 
 
 def test_covariance_of_two_sets_matches_monte_carlo():
@@ -194,9 +192,7 @@ def test_correlation_has_a_unit_diagonal_and_a_repr():
 class TestRefusals:
     def test_student_t_with_the_exp_link(self):
         measure = measure_of(GammaExp(), StudentTProcess(Linear(), degrees=30.0))
-        with pytest.raises(
-            ValueError, match="measure: GammaExp under a Student-t process has infinite moments"
-        ):
+        with pytest.raises(ValueError, match="measure: GammaExp under a Student-t process has infinite moments"):
             weight_moments(measure, TUPLES)
 
     def test_student_t_without_a_variance(self):

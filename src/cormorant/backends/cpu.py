@@ -36,13 +36,27 @@ def _propensities(weights, n, log_scale, zero_order, floor, theta):
 
 @compiled
 def _allocate(
-    first, last, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order, floor, theta, ratio, evidence
+    first,
+    last,
+    indptr,
+    indices,
+    counts,
+    atoms,
+    weights,
+    log_scale,
+    n,
+    sweeps,
+    zero_order,
+    floor,
+    theta,
+    ratio,
+    evidence,
 ):
     n_components = atoms.shape[1]
     total = np.empty(n_components, atoms.dtype)
     for u in range(first, last):
         row = theta[u]
-        for sweep in range(sweeps):
+        for _ in range(sweeps):
             _propensities(weights, n[u], log_scale[u], zero_order, floor, row)
             total[:] = 0
             for j in range(indptr[u], indptr[u + 1]):
@@ -175,9 +189,7 @@ class CpuBackend:
     def entry_rates(self, indptr, indices, x, atoms):
         """Rates at the entries of a matrix (twin: ``numpy_reference.entry_rates``)."""
         out = np.empty(len(indices))
-        self.threads.over_rows(
-            lambda first, last: _entry_rates(first, last, indptr, indices, x, atoms, out), indptr
-        )
+        self.threads.over_rows(lambda first, last: _entry_rates(first, last, indptr, indices, x, atoms, out), indptr)
         return out
 
     def logistic_bound(self, mean, variance, log_rate):
@@ -185,9 +197,7 @@ class CpuBackend:
         log_one, slope, curvature = (np.empty(mean.shape) for _ in range(3))
         log_rate = np.atleast_2d(log_rate)
         self.threads.over(
-            lambda first, last: _logistic_bound(
-                first, last, mean, variance, log_rate, log_one, slope, curvature
-            ),
+            lambda first, last: _logistic_bound(first, last, mean, variance, log_rate, log_one, slope, curvature),
             len(mean),
         )
         return log_one, slope, curvature

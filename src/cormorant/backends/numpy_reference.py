@@ -8,6 +8,11 @@ import numpy as np
 from scipy.special import digamma
 
 
+def product(a, b):
+    """a @ b."""
+    return a @ b
+
+
 def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order):
     """phi_uik proportional to exp(E log x_uk) atoms_ik;  n_uk = sum_i y_ui phi_uik; repeated ``sweeps`` times.
 
@@ -51,7 +56,8 @@ def logistic_bound(mean, variance, log_rate):
     c = np.sqrt(eta**2 + np.maximum(variance, 0.0))
     curvature = np.where(c < 1e-5, 0.25, np.tanh(c / 2) / np.maximum(2 * c, 1e-300))
     # 1/2 + curvature eta, written without cancellation for eta far below zero.
-    least = np.exp(-c) / (1 + np.exp(-c)) + curvature * np.maximum(variance, 0.0) / np.maximum(c + abs(eta), 1e-300)
+    spread = np.maximum(variance, 0.0) / np.maximum(c + abs(eta), 1e-300)
+    least = np.exp(-c) / (1 + np.exp(-c)) + curvature * spread
     return (eta + c) / 2 + np.log1p(np.exp(-c)), np.where(eta < 0, least, 1 - least), curvature
 
 

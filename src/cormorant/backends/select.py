@@ -35,9 +35,7 @@ class Backend(Protocol):
         """Expected counts, columns x components."""
         ...
 
-    def entry_rates(
-        self, indptr: np.ndarray, indices: np.ndarray, x: np.ndarray, atoms: np.ndarray
-    ) -> np.ndarray:
+    def entry_rates(self, indptr: np.ndarray, indices: np.ndarray, x: np.ndarray, atoms: np.ndarray) -> np.ndarray:
         """sum_k x_uk a_ki at each entry."""
         ...
 

@@ -34,9 +34,7 @@ class CSR(NamedTuple):
     data: NDArray[Any]
 
 
-def canonical_csr(
-    indptr: ArrayLike, indices: ArrayLike, data: ArrayLike, shape: tuple[int, int], place: Place
-) -> CSR:
+def canonical_csr(indptr: ArrayLike, indices: ArrayLike, data: ArrayLike, shape: tuple[int, int], place: Place) -> CSR:
     """Check compressed sparse rows and bring them into canonical form, in arrays of their own."""
     offsets = np.array(indptr, dtype=np.int64)
     columns = np.asarray(indices)
@@ -91,9 +89,7 @@ def _check_structure(
     if indptr.shape != (n_rows + 1,):
         raise DataError(f"indptr must have n_rows + 1 = {n_rows + 1} entries, got shape {indptr.shape}.")
     if indices.ndim != 1 or indices.shape != data.shape:
-        raise DataError(
-            f"indices and data must be vectors of one length, got shapes {indices.shape} and {data.shape}."
-        )
+        raise DataError(f"indices and data must be vectors of one length, got shapes {indices.shape} and {data.shape}.")
     if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
         raise DataError(f"indptr must rise from 0 to the number of entries, {len(data)}.")
     if indices.size and indices.dtype.kind not in "iu":
@@ -101,9 +97,7 @@ def _check_structure(
     if indices.size and (indices.min() < 0 or indices.max() >= n_columns):
         first = int(np.argmax((indices < 0) | (indices >= n_columns)))
         row = int(np.searchsorted(indptr, first, side="right")) - 1
-        raise DataError(
-            f"Column indices must lie in 0..{n_columns - 1}, but row {row} has index {indices[first]}."
-        )
+        raise DataError(f"Column indices must lie in 0..{n_columns - 1}, but row {row} has index {indices[first]}.")
 
 
 def check_values(values: NDArray[Any], entry: Callable[[int], str]) -> None:
@@ -113,14 +107,10 @@ def check_values(values: NDArray[Any], entry: Callable[[int], str]) -> None:
         faulty |= values < 0
     if faulty.any():
         first = int(np.argmax(faulty))
-        raise DataError(
-            f"Counts must be non-negative and finite, but the entry at {entry(first)} is {values[first]}."
-        )
+        raise DataError(f"Counts must be non-negative and finite, but the entry at {entry(first)} is {values[first]}.")
     if values.dtype.kind == "u" and values.max(initial=0) > INT64_MAX:
         first = int(np.argmax(values > INT64_MAX))
-        raise DataError(
-            f"The entry at {entry(first)}, {values[first]}, is past 2**63 - 1; rescale the counts."
-        )
+        raise DataError(f"The entry at {entry(first)}, {values[first]}, is past 2**63 - 1; rescale the counts.")
 
 
 def _is_sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> bool:
@@ -131,9 +121,7 @@ def _is_sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> bool:
     return bool(rises.all())
 
 
-def _summed(
-    indptr: NDArray[np.int64], indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]
-) -> CSR:
+def _summed(indptr: NDArray[np.int64], indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]) -> CSR:
     """Sort each row, add duplicates in a wide type and drop zeros."""
     wide = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     matrix: Any = sparse.csr_matrix((wide, indices, indptr), shape=shape, copy=True)

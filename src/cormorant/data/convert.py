@@ -73,9 +73,7 @@ def _dense_rows(X: Any) -> Any:
         raise DataError(f"Counts need rows of one length: {error}") from error
     if array.ndim != 2:
         hint = "; give one row as a matrix of one row, X.reshape(1, -1)" if array.ndim == 1 else ""
-        raise DataError(
-            f"Counts need a matrix (2-D), got {array.ndim} dimension(s) from {type(X).__name__}{hint}."
-        )
+        raise DataError(f"Counts need a matrix (2-D), got {array.ndim} dimension(s) from {type(X).__name__}{hint}.")
 
     def entry(i: int) -> str:
         row, column = divmod(i, array.shape[1])

@@ -136,9 +136,7 @@ class Counts:
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[chosen] - indptr[:-1], lengths)
         csr = CSR(indptr, self.indices[entries], narrowed(self.data[entries]))
-        return self._trusted(
-            csr, (len(chosen), self.n_columns), _take(self.row_names, chosen), self.column_names
-        )
+        return self._trusted(csr, (len(chosen), self.n_columns), _take(self.row_names, chosen), self.column_names)
 
     def columns(self, index: slice | ArrayLike) -> Self:
         """The columns at `index` (a slice, a mask, integers, in any order), with their names."""
@@ -158,9 +156,7 @@ class Counts:
         if row_names is None and column_names is None:
             return self
         rows = self.row_names if row_names is None else _names(row_names, self.n_rows, "row")
-        columns = (
-            self.column_names if column_names is None else _names(column_names, self.n_columns, "column")
-        )
+        columns = self.column_names if column_names is None else _names(column_names, self.n_columns, "column")
         return self._trusted(CSR(self.indptr, self.indices, self.data), self.shape, rows, columns)
 
     def __len__(self) -> int:
@@ -218,9 +214,7 @@ def _names(names: Any, length: int, what: str) -> NDArray[np.object_] | None:
         raise DataError(f"{what}_names must be a sequence of {length} strings, got one string.")
     array = np.array([str(name) for name in names], dtype=object)
     if len(array) != length:
-        raise DataError(
-            f"{what}_names must have one name for each of the {length} {what}s, got {len(array)}."
-        )
+        raise DataError(f"{what}_names must have one name for each of the {length} {what}s, got {len(array)}.")
     return array
 
 

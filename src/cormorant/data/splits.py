@@ -40,9 +40,7 @@ def hold_out_rows(n_rows: int, n_held_out: int, rng: Seed) -> tuple[NDArray[np.i
     """
     n_held_out = operator.index(n_held_out)
     if not 0 < n_held_out < n_rows:
-        raise DataError(
-            f"n_held_out must be at least 1 and leave a row to fit: below {n_rows} here, got {n_held_out}."
-        )
+        raise DataError(f"n_held_out must be at least 1 and leave a row to fit: below {n_rows} here, got {n_held_out}.")
     order = np.random.default_rng(rng).permutation(n_rows)
     return order[n_held_out:], order[:n_held_out]
 

@@ -75,9 +75,7 @@ def _column(table: pd.DataFrame | Mapping[str, Any], name: str) -> pd.Series[Any
 def _refuse_missing(labels: pd.Series[Any], name: str) -> None:
     missing = labels.isna().to_numpy()
     if missing.any():
-        raise DataError(
-            f"Column {name!r} has no label at position {np.argmax(missing)}; drop or fill such lines."
-        )
+        raise DataError(f"Column {name!r} has no label at position {np.argmax(missing)}; drop or fill such lines.")
 
 
 def _sorted_codes(labels: pd.Series[Any], name: str) -> tuple[NDArray[np.intp], list[str]]:
@@ -100,9 +98,7 @@ def _given_codes(labels: pd.Series[Any], name: str, known: Sequence[str] | NDArr
     codes = index.get_indexer(pd.Index(labels.astype(str)))
     if (codes < 0).any():
         first = int(np.argmax(codes < 0))
-        raise DataError(
-            f"Column {name!r} has the label {labels[first]!r} at position {first}, not in column_names."
-        )
+        raise DataError(f"Column {name!r} has the label {labels[first]!r} at position {first}, not in column_names.")
     return codes
 
 

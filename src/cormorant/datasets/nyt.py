@@ -32,9 +32,7 @@ def pack(counts: Counts, path: str | PathLike[str]) -> None:
     """
     fits = counts.is_integer and counts.n_columns < 1 << 16 and counts.data.max(initial=0) <= 255
     if not fits or counts.column_names is None:
-        raise ValueError(
-            "The compact format holds whole counts up to 255 in fewer than 65,536 named columns."
-        )
+        raise ValueError("The compact format holds whole counts up to 255 in fewer than 65,536 named columns.")
     lengths = np.diff(counts.indptr)
     steps = np.diff(counts.indices, prepend=-1)
     starts = counts.indptr[:-1][lengths > 0]

@@ -82,7 +82,5 @@ def simulate(
     x = rng.gamma(weights, size=field.shape) * link_function(spec.link, field)
     atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
     atoms *= row_total / (x.mean(axis=0).sum() * atoms.sum(axis=1, keepdims=True))
-    blocks = [
-        sparse.csr_matrix(rng.poisson(x[i : i + 1024] @ atoms)) for i in range(0, n_rows, 1024)
-    ]
+    blocks = [sparse.csr_matrix(rng.poisson(x[i : i + 1024] @ atoms)) for i in range(0, n_rows, 1024)]
     return Simulation(as_counts(sparse.vstack(blocks).tocsr()), atoms, weights, locations, field, x)

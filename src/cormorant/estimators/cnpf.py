@@ -143,6 +143,4 @@ class HGP(Factorization):
         super().__init__(**given)
 
 
-ESTIMATORS: dict[str, type[Factorization]] = {
-    cls.model.name: cls for cls in (CNPF, SoftplusCNPF, ScaledHGP, HGP)
-}
+ESTIMATORS: dict[str, type[Factorization]] = {cls.model.name: cls for cls in (CNPF, SoftplusCNPF, ScaledHGP, HGP)}

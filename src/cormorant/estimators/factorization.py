@@ -110,15 +110,16 @@ class Factorization(
         counts = to_counts(self, X, reset=True)
         rows = to_rows(counts, exposure, mask)
         rng = self._generator()
-        scheme, state = self._begin(counts, rng, resume=self.warm_start)
+        scheme, states = self._begin(rows.counts, rng, resume=self.warm_start)
         kept_aside = resolve.resolve_validation_rows(self.validation, counts.n_rows)
         train, validation = rows, None
         if kept_aside:
             train_index, validation_index = hold_out_rows(counts.n_rows, kept_aside, rng)
             train = rows.take(np.sort(train_index))
-            validation = Validation.split(rows.take(validation_index), rng)
+            in_training = train.counts.column_totals() > 0
+            validation = Validation.split(rows.take(validation_index), in_training, rng)
         with single_blas_thread():
-            outcome = self._run(scheme, state, train, validation, rng)
+            outcome = self._run(scheme, states, train, validation, rng)
             self._finish(scheme, outcome.state, counts.column_names)
             self._row_weights = infer(scheme, self._globals, rows).mean
         self.history_ = [asdict(info) for info in outcome.history]
@@ -126,7 +127,7 @@ class Factorization(
         self.stop_reason_ = outcome.reason
         self.n_epochs_ = len(outcome.history)
         self.row_names_ = counts.row_names
-        self.held_out_rows_ = getattr(self, "held_out_rows_", np.array([], dtype=np.int64))
+        self.held_out_rows_ = np.array([], dtype=np.int64)  # whoever holds rows out records them here
         self._warn_if_truncated()
         return self
 
@@ -135,25 +136,23 @@ class Factorization(
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
         rows = to_rows(counts, exposure, mask)
-        scheme, state = self._begin(counts, self._generator(), resume=not first)
+        scheme, (state, *_) = self._begin(rows.counts, self._generator(), resume=not first)
         self.n_rows_seen_ = (0 if first else getattr(self, "n_rows_seen_", 0)) + counts.n_rows
         if isinstance(state.memory, Statistics):
             state = replace(state, memory=state.memory * (self.n_rows_seen_ / state.memory.n_rows))
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         with single_blas_thread():
             view = scheme.view(state.globals)
-            total = None
+            total: Any = None
             for _, batch in rows.blocks(BLOCK, scheme.dtype):
                 statistics = scheme.local_step(view, batch, None)[1]
                 total = statistics if total is None else total + statistics
-            state = scheme.global_step(
-                state, total * (self.n_rows_seen_ / counts.n_rows), schedule(state.n_steps)
-            )
+            state = scheme.global_step(state, total * (self.n_rows_seen_ / counts.n_rows), schedule(state.n_steps))
         self._finish(scheme, state, counts.column_names, reorder=False)
         self._row_weights = None
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and return E x of the rows."""
         self.fit(X, y, **fit_params)
         return self._row_weights
@@ -175,15 +174,17 @@ class Factorization(
             select_backend(self.n_jobs),
         )
 
-    def _begin(self, counts: Counts, rng: np.random.Generator, resume: bool) -> tuple[Scheme, State]:
-        """The scheme, and the state to go on from."""
+    def _begin(self, counts: Counts, rng: np.random.Generator, resume: bool) -> tuple[Scheme, list[State]]:
+        """The scheme, and the states to start from: one to go on with, or several to try."""
         resolve.check_count("n_components", self.n_components)
         resolve.check_count("max_epochs", self.max_epochs)
         resolve.check_count("patience", self.patience)
         if self.model.has_locations:
             resolve.check_count("n_dims", self.n_dims)
         names = ("a0", "b0", "sigma_l2", "sigma_m2", "a_alpha", "b_alpha", "a_c", "b_c")
-        hyper = resolve.make_hyperparameters({n: getattr(self, n) for n in names}, self._defaults())
+        hyper = resolve.make_hyperparameters(
+            {name: getattr(self, name) for name in names}, self._defaults(), counts.n_rows
+        )
         scheme = self._scheme()
         if resume and hasattr(self, "_state"):
             g = self._state.globals
@@ -192,30 +193,34 @@ class Factorization(
                     f"going on from an earlier fit needs its {g.atom_shape.shape[0]} columns and n_components = "
                     f"{g.n_components}; got {counts.n_columns} columns and n_components = {self.n_components}."
                 )
-            return scheme, self._state
-        totals = counts.column_totals()
-        return scheme, State(start_globals(self.model, totals, self.n_components, self.n_dims, hyper, rng))
+            return scheme, [self._state]
+        return scheme, [
+            State(start_globals(self.model, counts, self.n_components, self.n_dims, hyper, rng, share))
+            for share in self._defaults().row_shares
+        ]
 
     def _run(
-        self, scheme: Scheme, state: State, rows: Rows, validation: Validation | None, rng: np.random.Generator
+        self,
+        scheme: Scheme,
+        states: list[State],
+        rows: Rows,
+        validation: Validation | None,
+        rng: np.random.Generator,
     ) -> loop.Outcome:
-        watch = {"auto": "perplexity" if validation else "bound", "validation": "perplexity"}.get(
-            self.stopping, self.stopping
-        )
-        if watch not in ("perplexity", "bound"):
-            raise ValueError(f"stopping must be 'auto', 'validation' or 'bound'; got {self.stopping!r}.")
-        if watch == "perplexity" and not validation:
-            raise ValueError("stopping='validation' needs rows kept aside: set validation to a number of rows.")
+        """Plan, settings and callbacks for the loop."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows)
         schedule = None
         if size < rows.n_rows:
             schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         plan = Plan(rows.n_rows, size, min(size, BLOCK), schedule)
-        settings = loop.Settings(
-            self.max_epochs, self.tol, self.patience, watch, check_every=5 if plan.is_full else 1
-        )
+        watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
+        check_every = 5 if plan.is_full else 1
+        settings = loop.Settings(self.max_epochs, self.tol, self.patience, watch, check_every)
         with progress(self.verbose, self.max_epochs) as shown:
-            return loop.run(scheme, state, rows, plan, settings, rng, validation, [*shown, *self.callbacks])
+            callbacks = [*shown, *self.callbacks]
+            if watch == "perplexity" and validation and len(states) > 1:
+                return loop.race(scheme, states, rows, plan, settings, rng, validation, callbacks)
+            return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)
 
     def _finish(self, scheme: Scheme, state: State, column_names: Any, reorder: bool = True) -> None:
         """Public attributes, the components in falling order of what they explain."""
@@ -289,4 +294,3 @@ def _correlation(locations: np.ndarray) -> np.ndarray:
     rho = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(rho, 1.0)
     return rho
-

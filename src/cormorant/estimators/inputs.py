@@ -11,23 +11,24 @@ from sklearn.utils.validation import check_array, validate_data
 from cormorant.data import Counts, as_counts
 from cormorant.inference.rows import Rows
 
+CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
+
 
 def to_counts(estimator: Any, X: Any, *, reset: bool) -> Counts:
     """Validated counts; remembers (``reset``) or checks the number and the names of the columns."""
     if isinstance(X, Counts) or type(X).__module__.split(".")[0] == "anndata":
         counts = as_counts(X)
         _check_names(estimator, counts, reset)
-        validate_data(estimator, counts.tocsr(), reset=reset, skip_check_array=True)
+        matrix: Any = counts.tocsr()
+        validate_data(estimator, matrix, reset=reset, skip_check_array=True)
         return counts
     names = getattr(X, "columns", None)
     if not reset and names is None:
         # A bare matrix has no names to compare with; its width is still checked.
-        checked = check_array(X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, estimator=estimator)
+        checked = check_array(X, estimator=estimator, **CHECKS)
         validate_data(estimator, checked, reset=False, skip_check_array=True)
         return as_counts(checked)
-    checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_non_negative=True
-    )
+    checked = validate_data(estimator, X, reset=reset, **CHECKS)
     row_names = None if names is None else [str(name) for name in X.index]
     return as_counts(checked, row_names=row_names, column_names=None if names is None else [str(n) for n in names])
 
@@ -63,6 +64,8 @@ def to_rows(counts: Counts, exposure: Any, mask: Any) -> Rows:
     if missing.shape != counts.shape:
         raise ValueError(f"mask must have the shape of X, {counts.shape}; got {missing.shape}.")
     missing.eliminate_zeros()
+    if missing.nnz == 0:
+        return Rows(counts, checked_exposure)
     observed = counts.tocsr() - counts.tocsr().multiply(missing)
     kept = Counts.from_csr(sparse.csr_matrix(observed), counts.row_names, counts.column_names)
     return Rows(kept, checked_exposure, missing)

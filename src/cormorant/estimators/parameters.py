@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cormorant.backends.select import Backend
+from cormorant.inference.meanfield import MeanField
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
+from cormorant.inference.start import ROW_SHARES
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 ALLOCATIONS = ("zero-order", "digamma")
 FULL_BATCH_ROWS = 20_000  # up to here every step visits every row
 MINIBATCH_ROWS = 4_096
+# The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
+B0_ROWS = 0.15
 
 
 @dataclass(frozen=True)
@@ -22,17 +27,18 @@ class SchemeDefaults:
     """What a scheme takes where the user says None."""
 
     a0: float
-    b0: float
+    b0: float | None  # None: a share of the number of rows
     sigma_l2: float
     learns_a0: bool
     learning_offset: float
     learning_decay: float
+    row_shares: tuple[float, ...]  # starts to try (`inference.start`)
 
 
 DEFAULTS = {
-    "structured": SchemeDefaults(0.1, 100.0, 0.04, True, 10.0, 0.7),
+    "structured": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7, ROW_SHARES),
     # The paper's own settings.
-    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9),
+    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9, (0.0,)),
 }
 
 
@@ -45,23 +51,23 @@ def resolve_inference(inference: str) -> str:
     return inference
 
 
-def make_scheme(inference: str, allocation: str, learns_a0: bool, model: PoissonFactorization, backend: Backend) -> Scheme:
+def make_scheme(
+    inference: str, allocation: str, learns_a0: bool, model: PoissonFactorization, backend: Backend
+) -> Scheme:
     """The scheme with its options checked."""
     if allocation not in ALLOCATIONS:
         raise ValueError(f"allocation must be one of {', '.join(ALLOCATIONS)}; got {allocation!r}.")
     if inference == "mean-field":
-        from cormorant.inference.meanfield import MeanField
-
         return MeanField(model, backend)
     return Structured(model, backend, allocation, frozenset({"a0"}) if learns_a0 else frozenset())
 
 
-def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults) -> Hyperparameters:
+def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults, n_rows: int) -> Hyperparameters:
     """The paper's numbers, None filled in."""
-    filled = {
-        name: getattr(defaults, name) if value is None else float(value) for name, value in given.items()
-    }
-    return Hyperparameters(**filled)
+    filled = {name: getattr(defaults, name) if value is None else value for name, value in given.items()}
+    if filled["b0"] is None:
+        filled["b0"] = B0_ROWS * n_rows
+    return Hyperparameters(**{name: float(value) for name, value in filled.items()})
 
 
 def resolve_batch_size(batch_size: Any, n_rows: int) -> int:
@@ -78,13 +84,24 @@ def resolve_validation_rows(validation: Any, n_rows: int) -> int:
     """Rows kept aside to stop by: 5% (50 to 500), none of fewer than 200 rows."""
     if validation == "auto":
         return 0 if n_rows < 200 else min(500, max(50, n_rows // 20))
-    if isinstance(validation, numbers.Integral) and 0 <= validation < n_rows:
+    if isinstance(validation, int | np.integer) and 0 <= validation < n_rows:
         return int(validation)
-    if isinstance(validation, numbers.Real) and 0 < validation < 1:
+    if isinstance(validation, float | np.floating) and 0 < validation < 1:
         return max(1, int(validation * n_rows))
     raise ValueError(
         f"validation must be 'auto', a fraction, or a number of rows below the {n_rows} there are; got {validation!r}."
     )
+
+
+def resolve_stopping(stopping: str, has_validation: bool) -> str:
+    """What the fit watches: "perplexity" of the rows kept aside, or the "bound"."""
+    if stopping == "auto":
+        return "perplexity" if has_validation else "bound"
+    if stopping == "validation" and not has_validation:
+        raise ValueError("stopping='validation' needs rows kept aside: set validation to a number of rows.")
+    if stopping not in ("validation", "bound"):
+        raise ValueError(f"stopping must be 'auto', 'validation' or 'bound'; got {stopping!r}.")
+    return "perplexity" if stopping == "validation" else "bound"
 
 
 def make_schedule(offset: float | None, decay: float | None, defaults: SchemeDefaults) -> RobbinsMonro:
@@ -97,5 +114,5 @@ def make_schedule(offset: float | None, decay: float | None, defaults: SchemeDef
 
 def check_count(name: str, value: Any, also: str = "") -> None:
     """A whole number of at least one."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1{' or ' + also if also else ''}, got {value!r}.")

@@ -1,4 +1,4 @@
-"""Saving a fitted model as a folder: `model.json` and `arrays.safetensors`. Versioned, no pickle, written whole or not at all."""
+"""Saving a fitted model as a folder: `model.json` and `arrays.safetensors`; no pickle, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -29,13 +29,13 @@ class PersistenceMixin:
     """`save` and `load` of every estimator."""
 
     if TYPE_CHECKING:
-        model: Any
+        model: ClassVar[Any]
         _state: State
         _globals: Globals
         _row_weights: np.ndarray | None
         column_names_: np.ndarray | None
 
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        get_params: Any
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder: globals, names, E x of the training rows, rows recorded as held out."""
@@ -43,15 +43,19 @@ class PersistenceMixin:
         path = Path(path)
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists; pass overwrite=True to replace it.")
+        if path.exists() and not ((path / JSON_NAME).is_file() or (path.is_dir() and not any(path.iterdir()))):
+            raise FileExistsError(f"{path} is not a saved model, so it is not replaced; choose another place.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
         try:
             self._write(temporary)
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.exists():
-                path.unlink()
-            temporary.rename(path)
+            if path.exists():
+                old = temporary.with_name(temporary.name + "-old")
+                path.rename(old)  # whole at every moment: under one name or the other
+                temporary.rename(path)
+                shutil.rmtree(old)
+            else:
+                temporary.rename(path)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise

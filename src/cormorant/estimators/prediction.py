@@ -59,8 +59,7 @@ class PredictionMixin:
         weights = self._predict(rows)
         n = min(int(n), self.components_.shape[1])
         parts = [
-            self._top_of_block(rows.counts, weights, first, n, exclude_seen)
-            for first in range(0, rows.n_rows, BLOCK)
+            self._top_of_block(rows.counts, weights, first, n, exclude_seen) for first in range(0, rows.n_rows, BLOCK)
         ]
         table = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         for key, names in (("row", rows.counts.row_names), ("column", self.column_names_)):

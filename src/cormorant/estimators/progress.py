@@ -17,13 +17,14 @@ def progress(verbose: bool, max_epochs: int) -> Iterator[list[Callback]]:
     if not verbose:
         yield []
         return
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("fit"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[watched]}"),
     )  # fmt: skip
-    with Progress(*columns) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("fit", total=max_epochs, watched="", rate="")
         seen: dict[str, float] = {}
 
@@ -33,6 +34,7 @@ def progress(verbose: bool, max_epochs: int) -> Iterator[list[Callback]]:
             if info.bound is not None:
                 seen["bound"] = info.bound
             watched = "  ".join(f"{name} {value:,.1f}" for name, value in seen.items())
-            bar.update(task, completed=info.epoch, watched=watched, rate=f"{info.epoch / info.seconds:.2f}/s")
+            rate = f"{info.epoch / info.seconds:.2f}/s"
+            bar.update(task, description=info.stage, completed=info.epoch, watched=watched, rate=rate)
 
         yield [show]

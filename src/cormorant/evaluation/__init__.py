@@ -1,4 +1,4 @@
-"""How well fitted models predict: the paper's perplexity, ranking metrics, and the comparison of models on one split."""
+"""How well fitted models predict: the paper's perplexity, ranking metrics, several models on one split."""
 
 from cormorant.evaluation.comparison import Comparison, compare
 from cormorant.evaluation.perplexity import perplexity

@@ -1,0 +1,1 @@
+"""Schemes (structured, mean field) on one loop, `fit.run`."""

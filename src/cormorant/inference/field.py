@@ -94,9 +94,7 @@ class FieldProblem:
             return np.zeros(len(field.mean))
         _, log_determinant = self.backend.invert(field.covariance)  # of the covariance
         variances = np.diagonal(field.covariance, axis1=1, axis2=2)
-        return 0.5 * (
-            ((variances + field.mean**2) * prior - 1.0 - np.log(prior)).sum(axis=1) - log_determinant
-        )
+        return 0.5 * (((variances + field.mean**2) * prior - 1.0 - np.log(prior)).sum(axis=1) - log_determinant)
 
     def scale_moments(self, field: Field, n_nodes: int = 15) -> tuple[np.ndarray, np.ndarray]:
         """E and E of the square of s = r / (1 + A r), where x given f is Gamma(w + n) times s."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Info:
     n_components: int
     seconds: float
     rho: float
+    stage: str  # "fit", or which start is being tried
     bound: float | None = None
     perplexity: float | None = None
 
@@ -54,11 +56,37 @@ class Outcome:
     history: tuple[Info, ...]
     reason: str
     memory: RowMemory = field(repr=False)
+    interrupted: bool = False
 
     @property
     def best(self) -> float:
         """Lowest validation perplexity seen."""
         return min((i.perplexity for i in self.history if i.perplexity is not None), default=np.inf)
+
+
+def race(
+    scheme: Scheme,
+    states: Sequence[State],
+    rows: Rows,
+    plan: Plan,
+    settings: Settings,
+    rng: np.random.Generator,
+    validation: Validation,
+    callbacks: Sequence[Callback] = (),
+) -> Outcome:
+    """Run each start for a few epochs, and the one that predicts the validation rows best to the end."""
+    heat = replace(settings, max_epochs=min(2 * settings.check_every, settings.max_epochs))
+    heats: list[Outcome] = []
+    for number, state in enumerate(states, start=1):
+        stage = f"start {number} of {len(states)}"
+        heats.append(run(scheme, state, rows, plan, heat, rng, validation, callbacks, stage=stage))
+        if heats[-1].interrupted:
+            break
+    number, first = min(enumerate(heats, start=1), key=lambda pair: pair[1].best)
+    logger.info("start %d of %d predicts best", number, len(states))
+    if heats[-1].interrupted or heat.max_epochs == settings.max_epochs:
+        return replace(first, reason=heats[-1].reason, interrupted=heats[-1].interrupted)
+    return run(scheme, first.state, rows, plan, settings, rng, validation, callbacks, resume=first)
 
 
 class _Cache:
@@ -85,46 +113,52 @@ def run(
     rng: np.random.Generator,
     validation: Validation | None = None,
     callbacks: Sequence[Callback] = (),
-    memory: RowMemory | None = None,
-    first_epoch: int = 0,
+    stage: str = "fit",
+    resume: Outcome | None = None,
 ) -> Outcome:
-    """Visit the rows until nothing improves, ``max_epochs`` are over, or the user interrupts."""
-    memory = RowMemory(rows.n_rows) if memory is None else memory
+    """Visit the rows until nothing improves, ``max_epochs`` are over, or the user interrupts.
+
+    ``resume`` goes on from an earlier outcome: its epochs count, and its best value is the one to beat.
+    """
+    memory = RowMemory(rows.n_rows) if resume is None else resume.memory
     batches = _Cache(rows, plan, scheme.dtype)
     by_bound = settings.watch == "bound"
     patience = Patience(
         "the bound" if by_bound else "the perplexity of the validation rows",
         settings.tol, settings.patience, lower_is_better=not by_bound,
     )  # fmt: skip
-    history: list[Info] = []
+    history: list[Info] = [] if resume is None else list(resume.history)
+    if resume is not None and not by_bound and np.isfinite(resume.best):
+        patience.best = resume.best
     best = state
-    begin = time.perf_counter()
+    begin = time.perf_counter() - (history[-1].seconds if history else 0.0)
+    interrupted = False
     reason = f"stopped at max_epochs = {settings.max_epochs} before converging; raise max_epochs to go on"
     try:
-        for epoch in range(first_epoch + 1, settings.max_epochs + 1):
+        for epoch in range(len(history) + 1, settings.max_epochs + 1):
             state, bound = _epoch(scheme, state, batches, memory, plan, rng, by_bound)
             look = epoch % settings.check_every == 0 or epoch == settings.max_epochs
             perplexity = validation.perplexity(scheme, state.globals) if validation and look else None
             info = Info(
                 epoch, settings.max_epochs, state.globals.n_components, time.perf_counter() - begin,
-                plan.rho(state.n_steps - 1), bound, perplexity,
+                plan.rho(state.n_steps - 1), stage, bound, perplexity,
             )  # fmt: skip
             history.append(info)
-            for callback in callbacks:
-                callback(info, state)
             watched = bound if by_bound else perplexity
-            if watched is None:
-                best = best if patience.best is not None else state
+            if watched is None or not look:
+                best = best if patience.best is not None and not by_bound else state
             elif patience.improved(watched) or by_bound:
                 best = state
+            for callback in callbacks:
+                callback(info, state)
             if patience.exhausted:
                 reason = patience.reason(epoch)
                 break
     except KeyboardInterrupt:
-        epoch = history[-1].epoch if history else first_epoch
-        reason = f"interrupted after {epoch} epochs; the state so far is kept"
+        reason = f"interrupted after {len(history)} epochs; the state so far is kept"
+        interrupted = True
     logger.info("%s", reason)
-    return Outcome(best, tuple(history), reason, memory)
+    return Outcome(best, tuple(history), reason, memory, interrupted)
 
 
 def _epoch(
@@ -139,12 +173,11 @@ def _epoch(
     bound = None
     for blocks in plan.epoch(rng):
         view = scheme.view(state.globals)
-        total = None
+        total: Any = None
         for index in blocks:
             ended, statistics = scheme.local_step(view, batches[index], memory.get(index), want_bound)
             memory.put(index, ended)
             total = statistics if total is None else total + statistics
-        assert total is not None
         total = total * (plan.n_rows / total.n_rows)
         if want_bound:
             bound = scheme.bound(state.globals, total)

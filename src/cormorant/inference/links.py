@@ -51,9 +51,7 @@ class Link(Protocol):
         """E r(F), up to a factor shared by a row, for rows that show nothing."""
         ...
 
-    def expand(
-        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend
-    ) -> Expansion:
+    def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """Average h and its derivatives; ``log_rate`` is log A (per component, or rows x components)."""
         ...
 
@@ -69,9 +67,7 @@ class ExponentialLink:
         exponent = mean + 0.5 * variance
         return np.exp(exponent - exponent.max(axis=-1, keepdims=True))
 
-    def expand(
-        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend
-    ) -> Expansion:
+    def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """With c^2 = E eta^2: E log(1 + exp eta) <= (E eta + c)/2 + log(1 + exp(-c))."""
         log_one, shape_slope, shape_curvature = backend.logistic_bound(mean, variance, log_rate)
         return Expansion(
@@ -103,9 +99,7 @@ class SoftplusLink:
             for node, weight in zip(self.nodes, self.weights, strict=True)
         )
 
-    def expand(
-        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend
-    ) -> Expansion:
+    def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """Averages over the nodes of log r, log(1 + A r), r / (1 + A r) and the derivatives of the logarithms."""
         spread = np.sqrt(np.maximum(variance, 0.0))
         rate = np.exp(log_rate)
@@ -129,16 +123,7 @@ class SoftplusLink:
                     rate * curve * inverse - one_slope**2,
                 ]
             )
-        log_r, log_one, mean_scale, count_slope, count_curvature, shape_slope, shape_curvature = averages
-        return Expansion(
-            log_scale=log_r - log_one,
-            log_one=log_one,
-            mean_scale=mean_scale,
-            count_slope=count_slope,
-            count_curvature=count_curvature,
-            shape_slope=shape_slope,
-            shape_curvature=shape_curvature,
-        )
+        return Expansion(averages[0] - averages[1], *averages[1:])
 
 
 LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink())}

@@ -30,10 +30,11 @@ from cormorant.inference.state import Additive, Globals, Locals, RowPosterior, S
 from cormorant.inference.structured import COLD, FINAL, WARM, Effort, Structured, View
 from cormorant.models.cnpf import PoissonFactorization, link_function
 
-STEP = 0.5  # eta of RMSProp at the first batch step: how far a coordinate moves whatever its scale
+STEP = 0.5  # eta_t <= STEP t^-1/2: what gradient steps follow where rho does not shrink, in a batch fit
 MEMORY = 0.1  # tau of RMSProp: the share of the newest squared gradient in the running average
 LOGIT_LIMIT = 18.0  # |logit v| at most this: for alpha < 1 the density of v has no mode short of v = 1
 REACH = 1.0  # a location step moves F by at most this in a row whose |d| is the root mean square
+LEAP = 5.0  # a field step moves no F by more than this
 SLACK = 1e-13  # relative rounding that a field step may lose
 
 
@@ -77,12 +78,12 @@ class PointProblem:
         return np.maximum(2 * at.p**2 * ratio - fisher - at.q * (ratio - self.weights), fisher)
 
     def objective(self, at: Point, mean_x: np.ndarray) -> np.ndarray:
-        """Each row's sum_k h_uk + log N(f | 0, Lambda_0^-1)."""
+        """Each row's sum_k h_uk(g_k . f) + log p(f), p(f) = N(0, Lambda_0^-1)."""
         h = -self.weights * at.log_r - mean_x * np.exp(-at.log_r)
         return h.sum(axis=1) + self.log_prior(at.f)
 
     def log_prior(self, f: np.ndarray) -> np.ndarray:
-        """Each row's log N(f | 0, Lambda_0^-1)."""
+        """Each row's log p(f)."""
         prior = self.design.prior_precision
         return 0.5 * (np.log(prior / (2 * np.pi)) - prior * f**2).sum(axis=1)
 
@@ -92,19 +93,20 @@ class PointProblem:
 
     def step(self, at: Point, mean_x: np.ndarray, halvings: int = 8) -> Point:
         """f_u + (Lambda_0 + sum_k precision_uk g_k g_k^T)^-1 gradient_u, halved while the bound falls."""
-        prior = self.design.prior_precision
-        size = len(prior)
+        size = len(self.design.prior_precision)
         if size == 0:
             return at
         precision = unpack(self.precision(at, mean_x) @ self.design.products, size)
-        precision[:, np.arange(size), np.arange(size)] += prior
+        precision[:, np.arange(size), np.arange(size)] += self.design.prior_precision
         inverse, _ = self.backend.invert(precision)
         move = np.einsum("upq,uq->up", inverse, self.gradient(at, mean_x))
+        # Where E x / r is far below w, a Newton step can be too long for any number of halvings.
+        move /= np.maximum(np.abs(move @ self.design.loadings.T).max(axis=1, keepdims=True) / LEAP, 1.0)
         before = self.objective(at, mean_x)
         least = before - SLACK * np.abs(before)
         for attempt in range(halvings + 1):
             new = self.at(at.f + move)
-            worse = self.objective(new, mean_x) < least
+            worse = ~(self.objective(new, mean_x) >= least)
             if not worse.any():
                 return new
             move[worse] *= 0.5 if attempt < halvings - 1 else 0.0  # at last such a row stays where it was
@@ -208,11 +210,6 @@ class MeanField:
         return np.float64
 
     @property
-    def has_bound(self) -> bool:
-        """The bound is exact, with either link."""
-        return True
-
-    @property
     def _sibling(self) -> Structured:
         """The scheme that allocates alike; its view of the globals serves this one too."""
         return Structured(self.model, self.backend, allocation="digamma")
@@ -276,7 +273,7 @@ class MeanField:
 
         log Gamma(w + n) - log Gamma(w) - (w + n) log rate - w log r(F).
         """
-        w = view.globals.weights
+        w = s.problem.weights
         x = gammaln(s.shape) - gammaln(w) - s.shape * np.log(s.rate) - w * s.point.log_r
         fit = s.evidence.sum() + batch.counts @ view.log_top[batch.indices]
         return float(x.sum() + s.problem.log_prior(s.point.f).sum() + fit + batch.log_base)
@@ -285,28 +282,24 @@ class MeanField:
         """Follow the preconditioned gradients, all taken at the old globals:
 
         shape, rate of a_ki <- (1 - rho) old + rho (prior + sums)              the natural gradient
-        l_k                 <- l_k + rho H_k^-1 gradient_k                     H: minus the Hessian
-        z = (s, v, alpha, c) <- z + eta_t gradient / sqrt(average square)      RMSProp, unconstrained
+        l_k                 <- l_k + eta H_k^-1 gradient_k                     H: minus the Hessian
+        z = (s, v, alpha, c) <- z + eta gradient / sqrt(average square)        RMSProp, unconstrained
+
+        with eta = min(rho, STEP t^-1/2). A batch fit's rho = 1 suits the atoms alone: RMSProp would circle
+        the maximum, and locations fall to the saddle at zero before the rows have found their d_u.
         """
         g, h = state.globals, state.globals.hyper
         gradient = top_gradient(g, new)
         squares = gradient**2
         if isinstance(state.memory, np.ndarray) and state.memory.shape == squares.shape:
             squares = (1.0 - MEMORY) * state.memory + MEMORY * squares
-        # A batch fit has rho = 1 throughout; steps of fixed length would then circle the maximum.
-        eta = STEP * min(rho, (1.0 + state.n_steps) ** -0.5)
+        eta = min(rho, STEP * (1.0 + state.n_steps) ** -0.5)
         z = to_unconstrained(g) + eta * gradient / np.sqrt(squares + np.finfo(float).tiny)
         weights, alpha, c = from_unconstrained(z)
-        moved = Globals(
-            atom_shape=(1.0 - rho) * g.atom_shape + rho * (h.a0 + new.counts),
-            atom_rate=(1.0 - rho) * g.atom_rate + rho * (h.b0 + new.exposure),
-            weights=weights,
-            locations=g.locations + rho * self._location_step(g, new),
-            alpha=alpha,
-            c=c,
-            hyper=h,
-        )
-        return State(moved, squares, state.n_steps + 1)
+        shape = (1.0 - rho) * g.atom_shape + rho * (h.a0 + new.counts)
+        rate = (1.0 - rho) * g.atom_rate + rho * (h.b0 + new.exposure)
+        locations = g.locations + eta * self._location_step(g, new)
+        return State(Globals(shape, rate, weights, locations, alpha, c, h), squares, state.n_steps + 1)
 
     def _location_step(self, g: Globals, new: Sums) -> np.ndarray:
         """H_k^-1 gradient_k, shortened to the trust region |step| <= REACH / root mean square of |d_u|.
@@ -316,13 +309,12 @@ class MeanField:
         """
         if not self.model.has_locations:
             return np.zeros_like(g.locations)
-        size = g.locations.shape[1]
-        gradient = new.slope - g.locations / g.hyper.sigma_l2
-        precision = unpack(new.precision, size) + np.eye(size) / g.hyper.sigma_l2
+        size, sigma_l2 = g.locations.shape[1], g.hyper.sigma_l2
+        gradient = new.slope - g.locations / sigma_l2
+        precision = unpack(new.precision, size) + np.eye(size) / sigma_l2
         step = np.linalg.solve(precision, gradient[..., None])[..., 0]
-        radius = REACH / np.sqrt(max(new.spread / new.n_rows, np.finfo(float).tiny))
-        length = np.linalg.norm(step, axis=1, keepdims=True)
-        return step * np.minimum(1.0, radius / np.maximum(length, np.finfo(float).tiny))
+        excess = np.linalg.norm(step, axis=1, keepdims=True) * np.sqrt(new.spread / new.n_rows) / REACH
+        return step / np.maximum(excess, 1.0)
 
     def bound(self, g: Globals, statistics: Sums) -> float:
         """The evidence lower bound: the rows' part, log p of the point masses, and -KL(q(a) || p(a))."""

@@ -48,7 +48,7 @@ class Rows:
 
 
 class RowMemory:
-    """Locals of every row, kept between visits where that takes at most ``limit`` bytes; else each visit starts cold."""
+    """Locals of every row, kept between visits if that takes at most ``limit`` bytes; else each visit starts cold."""
 
     def __init__(self, n_rows: int, limit: int = 1 << 29):
         self.n_rows, self.limit = n_rows, limit

@@ -22,6 +22,7 @@ class RobbinsMonro:
             raise ValueError(f"learning_decay must be in (0.5, 1] for convergence, got {self.decay!r}.")
 
     def __call__(self, n_steps: int) -> float:
+        """rho after ``n_steps`` steps."""
         return float((self.offset + n_steps + 1.0) ** -self.decay)
 
 

@@ -16,13 +16,19 @@ class Scheme(Protocol):
     """Local step gives locals and statistics; global step gives the next state. A sampler draws where others solve."""
 
     @property
-    def model(self) -> PoissonFactorization: ...
+    def model(self) -> PoissonFactorization:
+        """What is being fitted."""
+        ...
+
     @property
-    def backend(self) -> Backend: ...
+    def backend(self) -> Backend:
+        """What does the work."""
+        ...
+
     @property
-    def dtype(self) -> type: ...
-    @property
-    def has_bound(self) -> bool: ...
+    def dtype(self) -> type:
+        """Precision of the allocation, and of what is remembered of a row."""
+        ...
 
     def view(self, g: Globals) -> Any:
         """What every block of rows needs of the globals, computed once a global step."""

@@ -99,4 +99,3 @@ class Statistics(Additive):
     def blend(self, new: Statistics, rho: float) -> Statistics:
         """(1 - rho) self + rho new."""
         return new if rho == 1.0 else self * (1.0 - rho) + new * rho
-

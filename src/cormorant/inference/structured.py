@@ -89,11 +89,6 @@ class Structured:
         """Single precision for the fast form; double where the bound is watched."""
         return np.float32 if self.zero_order else np.float64
 
-    @property
-    def has_bound(self) -> bool:
-        """Whether the bound is exact enough to stop by."""
-        return not self.zero_order and self.link.is_bound
-
     def view(self, g: Globals) -> View:
         """Everything that depends on the globals alone."""
         log_atoms = (np.log(g.atom_shape) if self.zero_order else digamma(g.atom_shape)) - np.log(g.atom_rate)
@@ -128,14 +123,16 @@ class Structured:
         else:
             field = problem.at(start.mean.astype(np.float64), start.covariance.astype(np.float64))
             n = start.n.astype(np.float64)
-        for _ in range(effort.rounds):
+        rounds = 0
+        while True:
             before = n
             field = problem.step(field, n)
-            n, theta, ratio, evidence = allocate(field, n, effort.sweeps, self.zero_order)
-            n = n.astype(np.float64)
-            if effort.tol and np.all(np.abs(n - before).sum(axis=1) <= effort.tol * (1.0 + n.sum(axis=1))):
-                break
-        return Solution(problem, field, n, theta, ratio, evidence)
+            shared, theta, ratio, evidence = allocate(field, n, effort.sweeps, self.zero_order)
+            n = shared.astype(np.float64)
+            rounds += 1
+            moved = np.abs(n - before).sum(axis=1) > effort.tol * (1.0 + n.sum(axis=1))
+            if rounds == effort.rounds or (effort.tol > 0 and not moved.any()):
+                return Solution(problem, field, n, theta, ratio, evidence)
 
     def local_step(
         self, view: View, batch: Batch, start: Locals | None, want_bound: bool = False
@@ -164,9 +161,7 @@ class Structured:
             linear=np.stack(
                 [
                     product((e.shape_curvature * field.field_mean - e.shape_slope).T, field.mean),
-                    product(
-                        (by_count * field.field_mean + n * (e.count_slope - e.shape_slope)).T, field.mean
-                    ),
+                    product((by_count * field.field_mean + n * (e.count_slope - e.shape_slope)).T, field.mean),
                 ]
             ),
             field_second=features[:, np.flatnonzero(p == q)].sum(axis=0),
@@ -187,8 +182,7 @@ class Structured:
         alpha = update.update_alpha(weights, g.alpha, g.c, h.a_alpha, h.b_alpha)
         c = update.update_c(weights, alpha, h.a_c, h.b_c)
         share, curvature, linear = (
-            weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1]
-            for pair in (s.share, s.curvature, s.linear)
+            weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1] for pair in (s.share, s.curvature, s.linear)
         )
         size = linear.shape[1]
         shape = h.a0 + s.counts
@@ -206,9 +200,14 @@ class Structured:
             d = slice(0, locations.shape[1])
             cross = second[:, d, -1] if self.model.has_mean else 0.0
             locations = update.update_locations(second[:, d, d], linear[:, d] - cross, h.sigma_l2)
+            if self.zero_order and self.model.has_mean:
+                # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
+                # for it, it no longer makes every pair of components look positively correlated.
+                held = s.counts.sum(axis=0) + 1e-300
+                locations = locations - held @ locations / held.sum()
         if "a0" in self.learn:
             if self.zero_order:
-                h = replace(h, a0=update.update_a0_collapsed(s.counts, rate, h.a0, h.b0))
+                h = replace(h, a0=update.update_a0_collapsed(s.counts, s.exposure, h.a0, h.b0))
             else:
                 h = replace(h, a0=update.update_a0(shape, rate, h.a0, h.b0))
         return State(Globals(shape, rate, weights, locations, alpha, c, h), s, state.n_steps + 1)
@@ -221,7 +220,8 @@ class Structured:
         prior = h.a0 * np.log(h.b0) - gammaln(h.a0) + (h.a0 - 1.0) * mean_log - h.b0 * shape / rate
         entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
         total = statistics.bound + (prior + entropy).sum() + update.log_prior_weights(g.weights, g.alpha, g.c)
-        total += h.a_alpha * np.log(g.alpha) - h.b_alpha * g.alpha + h.a_c * np.log(g.c) - h.b_c * g.c
+        for value, a, b in ((g.alpha, h.a_alpha, h.b_alpha), (g.c, h.a_c, h.b_c)):
+            total += a * np.log(b * value) - gammaln(a) - b * value
         if self.model.has_locations:
             total -= 0.5 * (g.locations**2 / h.sigma_l2 + np.log(2 * np.pi * h.sigma_l2)).sum()
         return float(total)
@@ -231,10 +231,13 @@ class Structured:
         s = self.solve(view, batch, None, FINAL)
         shape = view.globals.weights + s.n
         mean = shape * s.field.expansion.mean_scale
-        if not want_variance:
+        if not want_variance and batch.missing is None:
             return RowPosterior(mean, None)
         first, second = s.problem.scale_moments(s.field)
-        return RowPosterior(mean, shape * second + shape**2 * np.maximum(second - first**2, 0.0))
+        if batch.missing is not None:
+            mean = shape * first  # the bound's own average is too loose for rows of which little was looked at
+        variance = shape * second + shape**2 * np.maximum(second - first**2, 0.0)
+        return RowPosterior(mean, variance if want_variance else None)
 
     def prior_mean(self, g: Globals) -> np.ndarray:
         """E x of a row that shows nothing, up to a factor: w_k E r(F_k)."""

@@ -43,9 +43,7 @@ def correlated_gamma_process(
     function: RandomFunction | None = None,
 ) -> CorrelatedRandomMeasure:
     """x ~ Gamma(w, exp(-F)), F ~ GP(0, l.l') (section 3); normalised, a correlated Dirichlet process."""
-    return CorrelatedRandomMeasure(
-        process, base, locations, function or GaussianProcess(Linear()), GammaExp()
-    )
+    return CorrelatedRandomMeasure(process, base, locations, function or GaussianProcess(Linear()), GammaExp())
 
 
 def cnpf(
@@ -81,13 +79,9 @@ def hgp(process: GammaProcess, base: AtomDistribution) -> CorrelatedRandomMeasur
     return CorrelatedRandomMeasure(process, base, ORIGIN, GaussianProcess(Constant(0.0)), UncorrelatedGamma())
 
 
-def scaled_hgp(
-    process: GammaProcess, base: AtomDistribution, *, mean_variance: float
-) -> CorrelatedRandomMeasure:
+def scaled_hgp(process: GammaProcess, base: AtomDistribution, *, mean_variance: float) -> CorrelatedRandomMeasure:
     """The scaled hierarchical gamma process, x ~ Gamma(w, exp(-m_u)), m_u ~ N(0, sigma_m^2)."""
-    return CorrelatedRandomMeasure(
-        process, base, ORIGIN, GaussianProcess(Constant(mean_variance)), GammaExp()
-    )
+    return CorrelatedRandomMeasure(process, base, ORIGIN, GaussianProcess(Constant(mean_variance)), GammaExp())
 
 
 def diln(
@@ -105,9 +99,7 @@ def beta_bernoulli(
     function: RandomFunction | None = None,
 ) -> CorrelatedRandomMeasure:
     """Correlated latent features (section 4.2): x ~ Bernoulli(sigmoid(logit w + F))."""
-    return CorrelatedRandomMeasure(
-        process, base, locations, function or GaussianProcess(Linear()), BernoulliLogit()
-    )
+    return CorrelatedRandomMeasure(process, base, locations, function or GaussianProcess(Linear()), BernoulliLogit())
 
 
 def gamma_bernoulli(
@@ -117,9 +109,7 @@ def gamma_bernoulli(
     function: RandomFunction | None = None,
 ) -> CorrelatedRandomMeasure:
     """Correlated latent features on a gamma process: x ~ Bernoulli(w e^F / (1 + w e^F))."""
-    return CorrelatedRandomMeasure(
-        process, base, locations, function or GaussianProcess(Linear()), BernoulliLog()
-    )
+    return CorrelatedRandomMeasure(process, base, locations, function or GaussianProcess(Linear()), BernoulliLog())
 
 
 def correlated_beta_process(
@@ -129,9 +119,7 @@ def correlated_beta_process(
     function: RandomFunction | None = None,
 ) -> CorrelatedRandomMeasure:
     """x = sigmoid(logit w + F): the probabilities of the correlated beta-Bernoulli process."""
-    return CorrelatedRandomMeasure(
-        process, base, locations, function or GaussianProcess(Linear()), CorrelatedBeta()
-    )
+    return CorrelatedRandomMeasure(process, base, locations, function or GaussianProcess(Linear()), CorrelatedBeta())
 
 
 def thinned(
@@ -150,6 +138,4 @@ def thinned(
         # Outside [0, 1] the logit is NaN, which CovariateFunction refuses by name.
         return special.logit(np.asarray(keep(theta, points), dtype=np.float64))
 
-    return CorrelatedRandomMeasure(
-        process, base, locations, CovariateFunction(log_odds, covariates), Thinning()
-    )
+    return CorrelatedRandomMeasure(process, base, locations, CovariateFunction(log_odds, covariates), Thinning())

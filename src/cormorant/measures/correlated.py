@@ -54,8 +54,7 @@ class CorrelatedRandomMeasure:
     def _check_fixed(self, fixed: Tuples) -> None:
         if fixed.locations.shape[1] != self.locations.dimension:
             raise ValueError(
-                f"fixed: expected locations of dimension {self.locations.dimension}, "
-                f"got {fixed.locations.shape[1]}"
+                f"fixed: expected locations of dimension {self.locations.dimension}, got {fixed.locations.shape[1]}"
             )
         if self.transform.unit_weights and (fixed.weights >= 1).any():
             raise ValueError(f"fixed: expected weights in (0, 1), got {fixed.weights.max()}")
@@ -64,9 +63,7 @@ class CorrelatedRandomMeasure:
         """The normalised measure G(A) = M(A) / M(E)."""
         return replace(self, normalized=True)
 
-    def sample_tuples(
-        self, rng: Seed, *, number: int | None = None, tail_mass: float | None = None
-    ) -> Tuples:
+    def sample_tuples(self, rng: Seed, *, number: int | None = None, tail_mass: float | None = None) -> Tuples:
         """Draw {(a, w, l)}, the first `number` weights or enough to leave out at most `tail_mass`."""
         rng = _check.generator(rng)
         weights = self.process.sample(rng, number=number, tail_mass=tail_mass)
@@ -75,9 +72,7 @@ class CorrelatedRandomMeasure:
         if self.fixed is None:
             return Tuples(atoms, weights.values, locations, weights.left_out)
         if self.fixed.atoms.shape[1] != atoms.shape[1]:
-            raise ValueError(
-                f"fixed: expected atoms of dimension {atoms.shape[1]}, got {self.fixed.atoms.shape[1]}"
-            )
+            raise ValueError(f"fixed: expected atoms of dimension {atoms.shape[1]}, got {self.fixed.atoms.shape[1]}")
         return Tuples(
             np.vstack([self.fixed.atoms, atoms]),
             np.concatenate([self.fixed.weights, weights.values]),

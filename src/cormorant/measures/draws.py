@@ -111,9 +111,7 @@ class _Draw:
         """G(A) = M(A) / M(E)."""
         total = self.total
         if np.any(total <= 0) or not np.all(np.isfinite(total)):
-            raise ValueError(
-                "normalize: expected a positive finite total mass, got one that is zero or infinite"
-            )
+            raise ValueError("normalize: expected a positive finite total mass, got one that is zero or infinite")
         return replace(self, weights=self.weights / total[..., np.newaxis])
 
 

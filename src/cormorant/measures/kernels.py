@@ -38,9 +38,7 @@ class Kernel(ABC):
         left = _check.points("first", first)
         right = left if second is None else _check.points("second", second)
         if left.shape[1] != right.shape[1]:
-            raise ValueError(
-                f"second: expected points of dimension {left.shape[1]} like first, got {right.shape[1]}"
-            )
+            raise ValueError(f"second: expected points of dimension {left.shape[1]} like first, got {right.shape[1]}")
         return self.matrix(left, right)
 
     def factor(self, points: Array) -> Array:
@@ -170,9 +168,7 @@ class Sum(Kernel):
     def diagonal_polynomial(self) -> tuple[float, ...] | None:
         """The sum of the two polynomials."""
         one, two = self.first.diagonal_polynomial(), self.second.diagonal_polynomial()
-        return (
-            None if one is None or two is None else tuple(np.polynomial.polynomial.polyadd(one, two).tolist())
-        )
+        return None if one is None or two is None else tuple(np.polynomial.polynomial.polyadd(one, two).tolist())
 
     def affine(self) -> tuple[float, float] | None:
         """The sum of the two forms."""
@@ -203,9 +199,7 @@ class Product(Kernel):
     def diagonal_polynomial(self) -> tuple[float, ...] | None:
         """The product of the two polynomials."""
         one, two = self.first.diagonal_polynomial(), self.second.diagonal_polynomial()
-        return (
-            None if one is None or two is None else tuple(np.polynomial.polynomial.polymul(one, two).tolist())
-        )
+        return None if one is None or two is None else tuple(np.polynomial.polynomial.polymul(one, two).tolist())
 
     def affine(self) -> tuple[float, float] | None:
         """The product of the two forms, where one of them is constant."""

@@ -185,9 +185,7 @@ def _is_affine(measure: CorrelatedRandomMeasure) -> bool:
 def _poisson_process(measure: CorrelatedRandomMeasure) -> LevyProcess:
     if not isinstance(measure.process, LevyProcess):
         name = type(measure.process).__name__
-        raise TypeError(
-            f"measure: expected Poisson tuples (a LevyProcess), got {name}; average draws instead"
-        )
+        raise TypeError(f"measure: expected Poisson tuples (a LevyProcess), got {name}; average draws instead")
     if measure.normalized:
         raise ValueError("measure: expected an unnormalised one, got normalized=True; average draws instead")
     if math.isinf(measure.process.mass):

@@ -71,9 +71,7 @@ def _variance_polynomial(measure: CorrelatedRandomMeasure) -> tuple[float, ...]:
     polynomial = measure.function.kernel.diagonal_polynomial()
     if polynomial is None:
         kernel = type(measure.function.kernel).__name__
-        raise ValueError(
-            f"measure: expected a kernel with a diagonal_polynomial, got {kernel}; average draws"
-        )
+        raise ValueError(f"measure: expected a kernel with a diagonal_polynomial, got {kernel}; average draws")
     return (*polynomial, 0.0)
 
 
@@ -81,7 +79,5 @@ def _constant_mean(measure: CorrelatedRandomMeasure, group: int) -> float:
     mean = measure.function.constant_mean(group)
     if mean is None:
         function = type(measure.function).__name__
-        raise ValueError(
-            f"measure: expected a mean function constant in l, got {function}; average draws instead"
-        )
+        raise ValueError(f"measure: expected a mean function constant in l, got {function}; average draws instead")
     return mean

@@ -85,9 +85,7 @@ class Transformation(ABC):
 
     def laplace_complement(self, t: Array, w: Array, F: Array) -> Array:
         """E[1 - exp(-t x) | w, F], to full relative precision for small w."""
-        raise NotImplementedError(
-            f"{type(self).__name__} needs laplace_complement for its Laplace functional"
-        )
+        raise NotImplementedError(f"{type(self).__name__} needs laplace_complement for its Laplace functional")
 
     def laplace_exponent(self, process: LevyProcess, t: ArrayLike, F: ArrayLike) -> Array:
         """int E[1 - exp(-t x) | w, F] nu(dw), by quadrature unless a subclass knows better."""

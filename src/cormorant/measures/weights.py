@@ -33,8 +33,7 @@ class Weights:
 
     def __repr__(self) -> str:
         return (
-            f"Weights({len(self)} weights, total {self.values.sum():.4g}, "
-            f"expected mass left out {self.left_out:.2g})"
+            f"Weights({len(self)} weights, total {self.values.sum():.4g}, expected mass left out {self.left_out:.2g})"
         )
 
 

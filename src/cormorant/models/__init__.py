@@ -1,0 +1,1 @@
+"""Generative stories, and what distinguishes one model from the next."""

@@ -34,13 +34,9 @@ def read_uci(path: Path, vocabulary: list[str] | None, *, weights: bool = False)
     """
     vocabulary = vocabulary or _vocabulary_beside(path)
     with LineFile(path) as file:
-        n_rows, n_columns, n_entries = (
-            _header_number(file, what) for what in ("documents", "words", "nonzero counts")
-        )
+        n_rows, n_columns, n_entries = (_header_number(file, what) for what in ("documents", "words", "nonzero counts"))
         if vocabulary is not None and len(vocabulary) != n_columns:
-            raise at_line(
-                path, 2, f"the header declares {n_columns} words, the vocabulary has {len(vocabulary)}."
-            )
+            raise at_line(path, 2, f"the header declares {n_columns} words, the vocabulary has {len(vocabulary)}.")
         entries = _read_entries(file, (n_rows, n_columns), weights)
     _check_number(path, 3, n_entries, len(entries.values))
     return Counts.from_csr(sum_coordinates(*entries, (n_rows, n_columns), path), column_names=vocabulary)

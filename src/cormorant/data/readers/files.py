@@ -86,8 +86,7 @@ class LineFile:
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             line = self.line + pending.count(b"\n")
             raise DataError(
-                f"{self.path}: the gzip stream is broken or cut short after line {line} ({error}); "
-                "get the file again."
+                f"{self.path}: the gzip stream is broken or cut short after line {line} ({error}); get the file again."
             ) from error
 
 

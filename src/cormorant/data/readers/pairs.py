@@ -105,9 +105,7 @@ def _width(vocabulary: list[str] | None, n_columns: int | None) -> Width:
     if vocabulary is None:
         return Width(n_columns, "n_columns")
     if n_columns is not None and n_columns != len(vocabulary):
-        raise DataError(
-            f"n_columns is {n_columns}, but the vocabulary has {len(vocabulary)} words; leave one out."
-        )
+        raise DataError(f"n_columns is {n_columns}, but the vocabulary has {len(vocabulary)} words; leave one out.")
     return Width(len(vocabulary), "the vocabulary")
 
 

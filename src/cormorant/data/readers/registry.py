@@ -32,9 +32,7 @@ class Format:
     options: tuple[str, ...]
 
 
-def _format(
-    reader: Callable[..., Counts], *suffixes: str, through: Callable[..., Counts] | None = None
-) -> Format:
+def _format(reader: Callable[..., Counts], *suffixes: str, through: Callable[..., Counts] | None = None) -> Format:
     """A format whose options are the keywords of its reader and of the function these go `through`."""
     functions = [reader] if through is None else [reader, through]
     parameters = [p for f in functions for p in inspect.signature(f).parameters.values()]

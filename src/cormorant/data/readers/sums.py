@@ -93,9 +93,7 @@ def _load(connection: duckdb.DuckDBPyConnection, source: Source, weights: bool) 
     return n_lines
 
 
-def _number_labels(
-    connection: duckdb.DuckDBPyConnection, source: Source, vocabulary: list[str] | None
-) -> None:
+def _number_labels(connection: duckdb.DuckDBPyConnection, source: Source, vocabulary: list[str] | None) -> None:
     connection.execute(_LABELS.format(table="row_labels", column="r"))
     if vocabulary is None:
         connection.execute(_LABELS.format(table="column_labels", column="c"))
@@ -104,9 +102,7 @@ def _number_labels(
         twice = next(word for i, word in enumerate(vocabulary) if word in vocabulary[:i])
         raise DataError(f"The words of a vocabulary for a table must differ, but {twice!r} comes twice.")
     connection.execute(_GIVEN_LABELS, [vocabulary, len(vocabulary)])
-    (n_unknown,) = _one(
-        connection, "SELECT count(*) FROM lines WHERE c NOT IN (SELECT label FROM column_labels)"
-    )
+    (n_unknown,) = _one(connection, "SELECT count(*) FROM lines WHERE c NOT IN (SELECT label FROM column_labels)")
     if n_unknown:
         raise source.hunt() or DataError(f"{source.path}: {n_unknown} labels are not in the vocabulary.")
 

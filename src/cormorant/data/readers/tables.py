@@ -181,9 +181,7 @@ def _first_record(path: Path, delimiter: str) -> list[str]:
     return first
 
 
-def _hunt_line(
-    path: Path, delimiter: str, header: bool, width: int, chosen: Chosen, rule: Rule
-) -> DataError | None:
+def _hunt_line(path: Path, delimiter: str, header: bool, width: int, chosen: Chosen, rule: Rule) -> DataError | None:
     """The first fault of delimited text, with its line."""
     with LineFile(path) as file:
         for i, record in enumerate(_records(file, delimiter)):

@@ -75,9 +75,7 @@ def count_words(
     from sklearn.feature_extraction.text import CountVectorizer
 
     filters: dict[str, Any] = {"min_df": min_df, "max_df": max_df, "max_features": max_features}
-    vectorizer = CountVectorizer(
-        stop_words=stop_words, token_pattern=token_pattern, vocabulary=vocabulary, **filters
-    )
+    vectorizer = CountVectorizer(stop_words=stop_words, token_pattern=token_pattern, vocabulary=vocabulary, **filters)
     try:
         matrix: Any = vectorizer.fit_transform(documents)
     except DataError:

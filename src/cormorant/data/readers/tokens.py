@@ -100,9 +100,7 @@ def fractional_count(value: Any) -> str:
 
 def index_fault(values: NDArray[np.float64], low: int, high: int | None, what: str, origin: str) -> Fault:
     """Indices that are not whole numbers in low..high; `origin` says who sets the upper bound, if any."""
-    outside = ~(
-        (values >= low) & (values <= (MAX_INDEX if high is None else high)) & (values == np.floor(values))
-    )
+    outside = ~((values >= low) & (values <= (MAX_INDEX if high is None else high)) & (values == np.floor(values)))
     bound = f"of at least {low}" if high is None else f"in {low}..{high} ({origin})"
     return outside, lambda i: f"expected a {what} {bound}, got {show(values[i])}."
 

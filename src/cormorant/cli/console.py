@@ -1,0 +1,61 @@
+"""Where things are shown: results on standard output, everything said about them on standard error."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# Neither guesses at colours nor reads [tags]: names come from data and are shown as they are.
+out = Console(highlight=False, markup=False)
+err = Console(highlight=False, markup=False, stderr=True)
+
+NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?%?")
+
+
+def say(message: str) -> None:
+    """A line about the work."""
+    err.print(message, soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """A line that the user should read, though nothing failed."""
+    err.print(Text(f"note: {message}", style="yellow"), soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """The one line of an error."""
+    err.print(Text(f"error: {message}", style="bold red"), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output, nothing else."""
+    out.print(json.dumps(value, indent=2), soft_wrap=True)
+
+
+def print_table(title: str, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
+    """A table; numbers to the right, everything as plain text."""
+    rows = [[printable(_shown(value)) for value in line] for line in lines]
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for i, name in enumerate(header):
+        numeric = all(NUMBER.fullmatch(row[i]) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    out.print(table)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which could move the cursor or worse."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)

@@ -1,0 +1,80 @@
+"""What an exception means to the user: one line that says what to do, and an exit code."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+PACKAGE = Path(__file__).parents[1]
+
+# Typer's class of usage errors, wherever the installed version keeps it.
+_TYPER_ERROR = cast(type[Exception], typer.BadParameter.__bases__[0])
+
+# The library speaks of parameters; on the command line they are options.
+_OPTIONS = {
+    "n_components": "--components",
+    "n_dims": "--dims",
+    "n_held_out": "--holdout",
+    "max_epochs": "--max-epochs",
+    "batch_size": "--batch-size",
+    "n_jobs": "--jobs",
+}
+
+
+class OutputError(OSError):
+    """A place that cannot be written to."""
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """The message and the exit code of an exception.
+
+    Where the library itself raises `ValueError` (`DataError`, `ModelFileError`) it was given something wrong:
+    that is the user's to mend, like a wrong option. Anything else is a failure.
+    """
+    if isinstance(error, _TYPER_ERROR):
+        return _usage(error), USAGE
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return "interrupted; nothing was written.", INTERRUPTED
+    if isinstance(error, FileNotFoundError):
+        return _missing(error), USAGE
+    if isinstance(error, FileExistsError | IsADirectoryError):
+        return _one_line(error), USAGE
+    if isinstance(error, ValueError) and _is_ours(error):
+        return in_options(_one_line(error)), USAGE
+    if isinstance(error, OSError | ImportError):
+        return _one_line(error), FAILURE
+    if isinstance(error, MemoryError):
+        return "out of memory: fewer --components, or a smaller --batch-size, need less.", FAILURE
+    return f"{type(error).__name__}: {_one_line(error)} (a bug? --debug shows where)", FAILURE
+
+
+def in_options(message: str) -> str:
+    """The message with parameters under the names of their options."""
+    for parameter, option in _OPTIONS.items():
+        message = message.replace(parameter, option)
+    return message
+
+
+def _usage(error: Any) -> str:
+    command = error.ctx.command_path if error.ctx else "cormorant"
+    return f"{' '.join(error.format_message().split()).rstrip('.')}. See: {command} --help"
+
+
+def _missing(error: FileNotFoundError) -> str:
+    if error.filename is None:  # our own, with a sentence
+        return _one_line(error)
+    return f"{error.filename} does not exist; give the path of a file, or nyt for the embedded sample."
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether cormorant raised it, not a library that cormorant calls wrongly."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return not frames or Path(frames[-1].filename).is_relative_to(PACKAGE)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

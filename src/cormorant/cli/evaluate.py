@@ -1,0 +1,96 @@
+"""`cormorant evaluate`: how well a fitted model predicts rows that it did not see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cormorant.cli import options as o
+from cormorant.cli.console import note, print_json, print_table
+from cormorant.cli.records import read_record
+from cormorant.cli.sources import fingerprint, load_counts
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cormorant.data import Counts
+
+
+def evaluate(
+    fit: o.FitArgument,
+    counts: o.CountsArgument,
+    observed: o.Observed = "0.1,0.5",
+    top: Annotated[int, typer.Option("--top", min=1, help="Length of the list for recall and NDCG.")] = 20,
+    json: o.Json = False,
+) -> None:
+    """Perplexity and ranking metrics on the rows that the fit held out, or on all rows of another file.
+
+    Example: cormorant evaluate nyt-cnpf nyt --observed 0.1,0.5
+    """
+    from cormorant.estimators import load
+    from cormorant.estimators.inputs import to_counts
+
+    shares = o.fractions(observed)
+    model = load(fit)
+    data = to_counts(model, load_counts(counts), reset=False)  # the columns must be those of the fit
+    record = read_record(fit)
+    rows = held_out_rows(model, record, data)
+    if rows is None and is_fitted_to(model, record, data):
+        note("the fit held no rows out, so these are the rows it was fitted to: the scores flatter it.")
+    generators = _generators(record.get("seed", 0), len(shares), None if rows is None else data.n_rows)
+    scored = data if rows is None else rows
+    scores = {
+        str(share): _score(model, scored, share, generator, min(top, scored.n_columns))
+        for share, generator in zip(shares, generators, strict=True)
+    }
+    metrics = list(scores[str(shares[0])])
+    if json:
+        by_metric = {metric: {share: score[metric] for share, score in scores.items()} for metric in metrics}
+        print_json({"model": model.model.name, "rows": scored.n_rows, "held_out": rows is not None, **by_metric})
+        return
+    which = "rows" if rows is None else "held-out rows"
+    lines = (
+        [f"{float(share):.0%}", f"{score['perplexity']:,.1f}", *(f"{score[m]:.3f}" for m in metrics[1:])]
+        for share, score in scores.items()
+    )
+    print_table(f"{model.model.name} on {scored.n_rows:,} {which}", ["observed", *metrics], lines)
+
+
+def held_out_rows(model: Any, record: dict[str, Any], data: Counts) -> Counts | None:
+    """The rows that the fit kept aside, if the data are those it was fitted to and it kept any."""
+    if len(model.held_out_rows_) == 0 or not is_fitted_to(model, record, data):
+        return None
+    return data.rows(model.held_out_rows_)
+
+
+def is_fitted_to(model: Any, record: dict[str, Any], data: Counts) -> bool:
+    """Whether these are the counts that the fit was given.
+
+    A model saved from Python has no record of its counts: then the number of rows has to do.
+    """
+    if "counts_sha256" in record:
+        return record["counts_sha256"] == fingerprint(data)
+    n_fitted = 0 if model._row_weights is None else len(model._row_weights)
+    return data.n_rows == n_fitted + len(model.held_out_rows_)
+
+
+def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.Generator]:
+    """Generators of the splits, as `cormorant.evaluation.compare` has them: the first has drawn the rows.
+
+    So `fit --holdout` followed by `evaluate` gives the very numbers of `compare` with the same seed.
+    """
+    import numpy as np
+
+    first = np.random.default_rng(seed)
+    if n_rows_split is not None:
+        first.permutation(n_rows_split)
+    return [first, *(np.random.default_rng(seed + i) for i in range(1, n))]
+
+
+def _score(model: Any, rows: Counts, share: float, generator: np.random.Generator, top: int) -> dict[str, float]:
+    from cormorant.data import split_entries
+    from cormorant.evaluation import perplexity, ranking_metrics
+
+    shown, test = split_entries(rows, share, generator)
+    return {"perplexity": perplexity(model, shown, test), **ranking_metrics(model, shown, test, top)}

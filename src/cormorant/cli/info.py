@@ -1,0 +1,52 @@
+"""`cormorant info`: versions, the machine, the models there are."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from cormorant._version import __version__
+from cormorant.cli import options as o
+from cormorant.cli.console import print_json, print_table
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "pandas",
+    "duckdb",
+    "matplotlib",
+    "safetensors",
+    "anndata",
+)
+
+
+def info(json: o.Json = False) -> None:
+    """Versions, the machine and the models: what to put in a bug report.
+
+    Example: cormorant info
+    """
+    from cormorant.models.cnpf import MODELS
+
+    machine = {
+        "cormorant": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        **{name: _version(name) for name in PACKAGES},
+    }
+    models = {name: model.title for name, model in MODELS.items()}
+    if json:
+        print_json({"versions": machine, "models": models})
+        return
+    print_table("This installation", ["what", "version"], machine.items())
+    print_table("Models", ["name", "what it is"], models.items())
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

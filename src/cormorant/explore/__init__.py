@@ -1,0 +1,1 @@
+"""Looking at fitted models: `explore.tables` first, drawings of those tables (`explore.figures`) second."""

@@ -1,0 +1,201 @@
+"""Compiled functions against their NumPy twins, in both precisions and for any number of threads."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse, special
+
+from cormorant.backends import cpu, numpy_reference
+from cormorant.backends.compiled import Threads, resolve_jobs, single_blas_thread
+from cormorant.backends.select import select_backend
+
+# Sums are taken in another order; in single precision log theta is rounded too.
+TOLERANCE = {np.float64: 1e-11, np.float32: 2e-4}
+
+
+def draw_problem(dtype, n_rows=23, n_columns=17, n_components=6, largest=5, seed=0):
+    """Arguments of ``allocate`` up to the sweeps; rows 0, 7 and the last have no entries."""
+    rng = np.random.default_rng(seed)
+    y = rng.poisson(0.6, (n_rows, n_columns)) * rng.integers(1, largest + 1, (n_rows, n_columns))
+    y[[0, 7, -1]] = 0
+    y = sparse.csr_matrix(y)
+    return (
+        y.indptr.astype(np.int64),
+        y.indices,
+        y.data.astype(dtype),
+        rng.gamma(0.3, 1.0, (n_columns, n_components)).astype(dtype) + dtype(1e-6),
+        rng.gamma(0.5, 1.0, n_components) + 0.01,
+        rng.normal(0.0, 2.0, (n_rows, n_components)),
+        rng.gamma(1.0, 1.0, (n_rows, n_components)),
+    )
+
+
+def by_column(indptr, indices, n_columns):
+    """Offsets, rows and the order of the entries by column."""
+    order = np.lexsort((indices, np.zeros_like(indices)))
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(indices, minlength=n_columns))])
+    return offsets.astype(np.int64), rows[order], order
+
+
+class TestAllocate:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("zero_order", [True, False])
+    @pytest.mark.parametrize("sweeps", [1, 3])
+    @pytest.mark.parametrize(("n_components", "largest"), [(6, 5), (1, 5), (6, 1_000_000)])
+    def test_equals_twin(self, dtype, zero_order, sweeps, n_components, largest):
+        problem = draw_problem(dtype, n_components=n_components, largest=largest)
+        compiled = cpu.CpuBackend().allocate(*problem, sweeps, zero_order)
+        twin = numpy_reference.allocate(*problem, sweeps, zero_order)
+        tolerance = TOLERANCE[dtype]
+        for got, expected in zip(compiled, twin, strict=True):
+            assert got.dtype == expected.dtype
+            assert np.isfinite(got).all()
+        n, theta, ratio, evidence = zip(compiled, twin, strict=True)
+        assert_allclose(*n, rtol=tolerance, atol=tolerance)
+        assert_allclose(*theta, rtol=tolerance, atol=tolerance)
+        assert_allclose(*ratio, rtol=tolerance)
+        # A difference of sums: its size says little of its rounding.
+        scale = np.add.reduceat(np.append(problem[2], 0.0), problem[0][:-1]) * (np.diff(problem[0]) > 0)
+        assert np.all(np.abs(evidence[0] - evidence[1]) <= 20 * tolerance * (1.0 + scale))
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_shares_out_every_count(self, dtype):
+        problem = draw_problem(dtype, largest=1000)
+        n, *_ = cpu.CpuBackend().allocate(*problem, 2, False)
+        totals = np.array([problem[2][a:b].sum() for a, b in zip(problem[0], problem[0][1:], strict=False)])
+        assert_allclose(n.sum(axis=1), totals, rtol=50 * np.finfo(dtype).eps)
+
+    def test_leaves_its_arguments_alone(self):
+        problem = draw_problem(np.float64)
+        before = [array.copy() for array in problem]
+        cpu.CpuBackend().allocate(*problem, 3, False)
+        for array, copy in zip(problem, before, strict=True):
+            assert_array_equal(array, copy)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_far_apart_scales_stay_finite(self, dtype):
+        problem = list(draw_problem(dtype))
+        problem[4] = np.full(6, 1e-10)  # weights whose digamma is -1e10
+        problem[6] = np.zeros_like(problem[6])
+        problem[5] = problem[5] * 300.0
+        for zero_order in (True, False):
+            for array in cpu.CpuBackend().allocate(*problem, 3, zero_order):
+                assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_components", [1, 6])
+def test_column_totals_equal_twin(dtype, n_components):
+    indptr, indices, _, atoms, *_ = problem = draw_problem(dtype, n_components=n_components, n_columns=19)
+    _, theta, ratio, _ = numpy_reference.allocate(*problem, 2, True)
+    offsets, rows, order = by_column(indptr, indices, len(atoms))
+    got = cpu.CpuBackend().column_totals(offsets, rows, ratio[order], theta, atoms)
+    assert got.dtype == np.float64
+    assert_allclose(got, numpy_reference.column_totals(offsets, rows, ratio[order], theta, atoms), rtol=1e-6)
+    dense = np.zeros(atoms.shape)  # straight from the definition
+    for u, i, r in zip(rows, np.repeat(np.arange(len(atoms)), np.diff(offsets)), ratio[order], strict=True):
+        dense[i] += float(r) * theta[u].astype(float) * atoms[i]
+    assert_allclose(got, dense, rtol=1e-6 if dtype is np.float32 else 1e-12)
+
+
+def test_entry_rates_equal_twin_and_product():
+    indptr, indices, _, atoms, _, x, _ = draw_problem(np.float64)
+    got = cpu.CpuBackend().entry_rates(indptr, indices, np.exp(x), atoms)
+    assert_allclose(got, numpy_reference.entry_rates(indptr, indices, np.exp(x), atoms), rtol=1e-13)
+    rows = np.repeat(np.arange(len(x)), np.diff(indptr))
+    assert_allclose(got, (np.exp(x) @ atoms.T)[rows, indices], rtol=1e-13)
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+def test_logistic_bound_equals_twin(per_row):
+    rng = np.random.default_rng(3)
+    mean, variance = rng.normal(0, 5, (11, 4)), rng.gamma(0.5, 3.0, (11, 4))
+    mean[:4] = np.array([-700.0, 700.0, 0.0, 1e-7])[:, None]
+    variance[:3] = 0.0
+    log_rate = rng.normal(0, 2, (11, 4) if per_row else 4) * 1.0
+    log_rate[..., 0] = 0.0  # with the zero mean: eta = c = 0
+    got = cpu.CpuBackend().logistic_bound(mean, variance, log_rate)
+    for array, twin in zip(got, numpy_reference.logistic_bound(mean, variance, log_rate), strict=True):
+        assert_allclose(array, twin, rtol=1e-13, atol=1e-14)
+        assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 26])
+def test_invert_equals_twin(size):
+    rng = np.random.default_rng(4)
+    factor = rng.normal(size=(9, size, 2 * size + 3))
+    precision = factor @ factor.transpose(0, 2, 1)
+    covariance, log_determinant = cpu.CpuBackend().invert(precision)
+    expected, expected_log = numpy_reference.invert(precision)
+    assert_allclose(covariance, expected, rtol=1e-8, atol=1e-10 * np.abs(expected).max())
+    assert_array_equal(covariance, covariance.transpose(0, 2, 1))
+    assert_allclose(log_determinant, expected_log, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 3), (1, 1, 1), (33, 7, 5), (1100, 3, 40)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_product_equals_twin(shape, n_jobs):
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=shape[:2]), rng.normal(size=shape[1:])
+    assert_allclose(cpu.CpuBackend(n_jobs).product(a, b), numpy_reference.product(a, b), rtol=1e-12, atol=1e-13)
+    transposed = cpu.CpuBackend(n_jobs).product(np.asfortranarray(a), b)
+    assert_allclose(transposed, a @ b, rtol=1e-12, atol=1e-13)
+
+
+def test_digamma_equals_scipy():
+    x = np.concatenate([np.geomspace(1e-8, 1e8, 20_001), np.linspace(1.4, 1.5, 1001)])
+    got = np.array([cpu.digamma(value) for value in x])
+    expected = special.digamma(x)
+    # Eight steps of the recurrence, each rounded: some units in the last place of the largest term.
+    assert np.all(np.abs(got - expected) <= 3e-14 * np.maximum(np.abs(expected), 1.0))
+
+
+def test_threads_do_not_change_a_bit():
+    problem = draw_problem(np.float32, n_rows=203, n_columns=31)
+    wide = draw_problem(np.float64, n_rows=203, n_columns=31)
+    indptr, indices, _, atoms, _, x, variance = wide
+    offsets, rows, order = by_column(indptr, indices, len(atoms))
+    precision = np.eye(5) + np.einsum("up,uq->upq", x[:, :5], x[:, :5])
+    left, right = np.random.default_rng(9).normal(size=(2, 203, 203))
+
+    def everything(n_jobs):
+        backend = select_backend(n_jobs)
+        single, double = backend.allocate(*problem, 3, True), backend.allocate(*wide, 3, False)
+        return [
+            *single,
+            *double,
+            backend.column_totals(offsets, rows, double[2][order], double[1], atoms),
+            backend.entry_rates(indptr, indices, np.exp(x), atoms),
+            *backend.logistic_bound(x, variance, np.log(atoms.sum(axis=0))),
+            *backend.invert(precision),
+            backend.product(left, right),
+        ]
+
+    with single_blas_thread():
+        alone = everything(1)
+        for n_jobs in (2, 3):
+            for one, several in zip(alone, everything(n_jobs), strict=True):
+                assert_array_equal(one, several)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("offsets", [[0], [0, 0, 0], [0, 9], [0, 0, 5, 5, 5, 6, 90, 90]])
+def test_ranges_cover_every_row_once(n_jobs, offsets):
+    seen = np.zeros(len(offsets) - 1, int)
+
+    def work(first, last):
+        seen[first:last] += 1
+
+    Threads(n_jobs).over_rows(work, np.array(offsets))
+    assert_array_equal(seen, 1)
+
+
+def test_n_jobs_means_what_scikit_learn_says():
+    assert resolve_jobs(None) == 1
+    assert resolve_jobs(3) == 3
+    assert resolve_jobs(-1) == max(1, resolve_jobs(-2) + (resolve_jobs(-1) > 1))
+    assert resolve_jobs(-1000) == 1
+    for wrong in (0, 1.5, "two"):
+        with pytest.raises(ValueError, match="n_jobs must be a non-zero whole number"):
+            resolve_jobs(wrong)

@@ -1,0 +1,162 @@
+"""`cormorant fit` writes a model that knows its data, its settings and the rows it did not see."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cormorant as library
+from cormorant.data import hold_out, write
+
+from .conftest import SMALL
+
+
+def test_the_model_is_that_of_the_library(cormorant, counts, counts_file, tmp_path):
+    out = tmp_path / "deep" / "fit"
+    ran = cormorant("fit", counts_file, "--model", "scaled-hgp", "--out", out, "--holdout", 60, "--seed", 5,
+                    "--components", 6, "--max-epochs", 6, "--json")  # fmt: skip
+    assert ran.code == 0
+    split = hold_out(counts, 60, 5)
+    model = library.load(out)
+    with pytest.warns(library.estimators.TruncationWarning):
+        expected = library.ScaledHGP(6, max_epochs=6, random_state=5).fit(split.train)
+    np.testing.assert_allclose(model.components_, expected.components_)
+    np.testing.assert_array_equal(model.held_out_rows_, split.held_out_index)
+    assert ran.json["model"] == "scaled-hgp"
+    assert ran.json["held_out"] == 60
+    assert ran.json["components_used"] == model.n_components_used_
+    assert ran.json["out"] == str(out)
+
+
+def test_the_settings_lie_beside_the_model(fit_folder, counts_file):
+    record = json.loads((fit_folder / "run.json").read_text())
+    assert record["cormorant"] == library.__version__
+    assert record["counts"] == str(counts_file)
+    assert record["parameters"]["n_components"] == 6
+    assert record["parameters"]["n_dims"] == 2
+    assert record["seed"] == record["parameters"]["random_state"] == 1
+    assert record["epochs"] == 6
+
+
+def test_what_is_said_goes_to_standard_error(cormorant, counts_file, tmp_path):
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", *SMALL)
+    assert ran.code == 0
+    assert ran.out == ""
+    assert "300 rows x 30 columns" in ran.err
+    # The library's warning and reason, in the words of the command line.
+    assert "note: all 6 components are in use" in ran.err
+    assert "raise --components" in ran.err
+    assert "raise --max-epochs" in ran.err
+
+
+def test_quiet_leaves_only_notes(cormorant, counts_file, tmp_path):
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *SMALL)
+    assert ran.out == ""
+    assert all(line.startswith("note:") for line in ran.err.splitlines())
+
+
+@pytest.mark.parametrize("size", ["100", "all", "auto"])
+def test_batch_sizes(cormorant, counts_file, tmp_path, size):
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--batch-size", size, "--json", *SMALL)
+    expected = {"100": 100, "all": None, "auto": "auto"}[size]
+    assert ran.json["parameters"]["batch_size"] == expected
+
+
+def test_nothing_is_replaced_without_force(cormorant, counts_file, tmp_path):
+    out = tmp_path / "fit"
+    command = ("fit", counts_file, "--out", out, "--quiet", *SMALL)
+    assert cormorant(*command).code == 0
+    before = (out / "model.json").read_bytes()
+    refused = cormorant(*command, "--seed", 2)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert (out / "model.json").read_bytes() == before
+    assert cormorant(*command, "--seed", 2, "--force").code == 0
+    assert (out / "model.json").read_bytes() != before
+    assert [path.name for path in tmp_path.iterdir()] == ["fit"]  # no leftovers
+
+
+def test_force_spares_what_is_not_ours(cormorant, counts_file, tmp_path):
+    precious = tmp_path / "thesis" / "chapter.tex"
+    precious.parent.mkdir()
+    precious.write_text("the only copy")
+    ran = cormorant("fit", counts_file, "--out", precious.parent, "--force", *SMALL)
+    assert ran.code == 2
+    assert "was not written by cormorant" in ran.err
+    assert precious.read_text() == "the only copy"
+
+
+def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.numpy.save_file", full)
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *SMALL)
+    assert ran.code == 1
+    assert "No space left on device" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "lda"], "one of cnpf, softplus-cnpf, scaled-hgp, hgp; got 'lda'"),
+        (["--model", "hgp", "--dims", "3"], "hgp has none"),
+        (["--components", "0"], "--components"),
+        (["--components", "many"], "--components"),
+        (["--batch-size", "0"], "--batch-size must be a whole number"),
+        (["--inference", "magic"], "structured, mean-field; got 'magic'"),
+        (["--allocation", "magic"], "zero-order, digamma; got 'magic'"),
+        (["--holdout", "300"], "--holdout"),
+        (["--jobs", "0"], "--jobs"),
+        (["--colour"], "No such option"),
+    ],
+)
+def test_bad_options(cormorant, counts_file, tmp_path, options, said):
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *options)
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_counts(cormorant, counts, tmp_path):
+    missing = cormorant("fit", tmp_path / "no.npz", "--out", tmp_path / "fit")
+    assert (missing.code, len(missing.err.splitlines())) == (2, 1)
+    assert "no.npz does not exist" in missing.err
+    faulty = tmp_path / "faulty.csv"
+    faulty.write_text("row,column,count\na,b,1\na,c,-2\n")
+    negative = cormorant("fit", faulty, "--out", tmp_path / "fit")
+    assert negative.code == 2
+    assert "line 3" in negative.err
+    write(counts, tmp_path / "counts.npz")
+    (tmp_path / "counts.npz").rename(tmp_path / "counts.xyz")
+    unknown = cormorant("fit", tmp_path / "counts.xyz", "--out", tmp_path / "fit")
+    assert unknown.code == 2
+    assert "does not tell the format" in unknown.err
+
+
+def test_a_failed_replacement_keeps_the_old_fit(cormorant, counts_file, tmp_path, monkeypatch):
+    out = tmp_path / "fit"
+    command = ("fit", counts_file, "--out", out, "--quiet", *SMALL)
+    assert cormorant(*command).code == 0
+    before = (out / "model.json").read_bytes()
+    rename = Path.rename
+
+    def fails(self, target):
+        if self.name == "new" and Path(target) == out:
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    assert cormorant(*command, "--seed", 2, "--force").code == 1
+    assert (out / "model.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
+
+
+def test_an_unwritable_place_is_told_before_the_fit(cormorant, counts_file, tmp_path):
+    (tmp_path / "file").write_text("")
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "file" / "fit")
+    assert ran.code == 1
+    assert "cannot write in" in ran.err

@@ -1,0 +1,92 @@
+"""The frame around the verbs: help, errors in one line, exit codes, interruption."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cormorant.cli import run
+from cormorant.cli.errors import explain
+
+
+def test_help_tells_the_verbs(cormorant):
+    for arguments in ([], ["--help"]):
+        ran = cormorant(*arguments)
+        assert ran.code == 0
+        for verb in ("demo", "fit", "evaluate", "compare", "components", "correlations", "info"):
+            assert verb in ran.out
+
+
+@pytest.mark.parametrize("verb", ["demo", "fit", "evaluate", "compare", "components", "correlations", "info"])
+def test_every_verb_has_an_example(cormorant, verb):
+    assert f"Example: cormorant {verb}" in cormorant(verb, "--help").out
+
+
+def test_version(cormorant):
+    ran = cormorant("--version")
+    assert (ran.code, ran.out.split()[0]) == (0, "cormorant")
+
+
+def test_usage_errors_name_the_help(cormorant):
+    ran = cormorant("fit")
+    assert ran.code == 2
+    assert ran.err == "error: Missing argument 'COUNTS'. See: cormorant fit --help\n"
+    assert cormorant("fitt").code == 2
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_debug_shows_the_traceback(place):
+    arguments = ["--debug", "components", "no"] if place == "before" else ["components", "no", "--debug"]
+    with pytest.raises(FileNotFoundError):
+        run(arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (PermissionError(13, "Permission denied", "x"), 1, "Permission denied"),
+        (ImportError("pip install 'cormorant[anndata]'"), 1, "pip install"),
+        (MemoryError(), 1, "--batch-size"),
+        (ZeroDivisionError("division by zero"), 1, "ZeroDivisionError: division by zero (a bug?"),
+        (ValueError("n_components must\nbe 1"), 2, "--components must be 1"),
+    ],
+)
+def test_explanations(error, code, said):
+    message, found = explain(error)
+    assert found == code
+    assert said in message
+    assert "\n" not in message
+
+
+def test_values_refused_by_other_libraries_are_bugs():
+    try:
+        np.zeros(2) + np.zeros(3)
+    except ValueError as error:
+        # Raised here, the test stands for a library that is not ours.
+        message, code = explain(error)
+    assert code == 1
+    assert "a bug?" in message
+
+
+def test_an_interrupted_command(cormorant, monkeypatch, counts_file):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.cli.compare.load_counts", stop)
+    ran = cormorant("compare", counts_file)
+    assert ran.code == 130
+    assert "interrupted" in ran.err
+
+
+def test_the_installed_command():
+    found = subprocess.run(
+        [sys.executable, "-c", "from cormorant.cli import main; main()", "fit", "nothing.npz", "--out", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert found.stderr.startswith("error: nothing.npz does not exist")

@@ -1,0 +1,195 @@
+"""The scikit-learn contract, for every model."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from cormorant.datasets import simulate
+from cormorant.estimators import CNPF, ESTIMATORS, HGP, TruncationWarning
+
+MODELS = sorted(ESTIMATORS)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return simulate("cnpf", n_rows=150, n_columns=40, n_components=4, seed=3).counts
+
+
+def small(name="cnpf", **parameters):
+    defaults = {"n_components": 6, "max_epochs": 6, "random_state": 0}
+    if name in ("cnpf", "softplus-cnpf"):
+        defaults["n_dims"] = 3
+    return ESTIMATORS[name](**{**defaults, **parameters})
+
+
+def quietly(fit, *arguments, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        return fit(*arguments, **parameters)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_check_estimator(name):
+    with warnings.catch_warnings():
+        # Small data leave no component unused, and the checks that do not apply are reported as warnings.
+        warnings.simplefilter("ignore")
+        check_estimator(small(name, n_components=3, max_epochs=3), on_skip=None)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_fitted_attributes(name, counts):
+    model = quietly(small(name).fit, counts)
+    assert model.components_.shape == (6, 40)
+    assert np.allclose(model.components_, model.components_shape_ / model.components_rate_[:, None])
+    assert model.weights_.shape == (6,)
+    assert np.all(np.diff(model.usage_) <= 0)
+    assert np.isclose(model.usage_.sum(), 1.0)
+    assert model.sticks_[-1] == 1.0
+    left = np.concatenate([[1.0], np.cumprod(1.0 - model.sticks_[:-1])])
+    assert np.allclose(model.weights_, model.total_ * model.sticks_ * left)
+    assert model.correlation_.shape == (6, 6)
+    assert np.allclose(np.diag(model.correlation_), 1.0)
+    assert len(model.history_) == model.n_epochs_
+    assert model.stop_reason_
+    has_locations = name in ("cnpf", "softplus-cnpf")
+    assert model.locations_.shape == (6, 3 if has_locations else 0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kind_of_input_gives_the_same_fit(name, counts):
+    pd = pytest.importorskip("pandas")
+    ad = pytest.importorskip("anndata")
+    matrix = counts.tocsr(copy=True)
+    frame = pd.DataFrame(matrix.toarray(), columns=[f"c{i}" for i in range(40)])
+    reference = quietly(small(name).fit, counts)
+    for X in (
+        matrix,
+        matrix.tocsc(),
+        matrix.toarray(),
+        matrix.astype(float),
+        frame,
+        ad.AnnData(matrix.astype(float)),
+    ):
+        other = quietly(small(name).fit, X)
+        assert np.array_equal(other.components_, reference.components_), type(X)
+
+
+def test_parameters_of_the_restrictions_are_only_those_they_use():
+    assert "n_dims" in CNPF().get_params()
+    assert "n_dims" not in HGP().get_params()
+    assert "sigma_m2" not in HGP().get_params()
+
+
+def test_clone_pipeline_and_grid_search(counts):
+    matrix = counts.tocsr(copy=True)
+    model = clone(small(n_components=4))
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    assert quietly(pipeline.fit_transform, matrix).shape == (150, 4)
+    search = GridSearchCV(small(max_epochs=3), {"n_components": [2, 4]}, cv=2)
+    quietly(search.fit, matrix)
+    assert search.best_params_["n_components"] in (2, 4)
+
+
+def test_set_output_names_the_components(counts):
+    frame = quietly(small().set_output(transform="pandas").fit_transform, counts.tocsr(copy=True))
+    assert list(frame.columns) == [f"cnpf{k}" for k in range(6)]
+
+
+def test_unfitted_models_say_so(counts):
+    for call in (lambda m: m.transform(counts), lambda m: m.perplexity(counts), lambda m: m.save("x")):
+        with pytest.raises(NotFittedError):
+            call(small())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 0}, "n_components must be a whole number"),
+        ({"n_dims": 0}, "n_dims must be a whole number"),
+        ({"inference": "magic"}, "inference must be 'auto' or one of structured, mean-field"),
+        ({"allocation": "first-order"}, "allocation must be one of zero-order, digamma"),
+        ({"batch_size": -3}, "batch_size must be a whole number"),
+        ({"stopping": "never"}, "stopping must be"),
+        ({"stopping": "validation"}, "needs rows kept aside"),
+        ({"validation": 5000}, "validation must be"),
+        ({"a0": -1.0}, "a0 must be a positive number"),
+        ({"sigma_l2": float("nan")}, "sigma_l2 must be a positive number"),
+        ({"learning_decay": 0.2, "batch_size": 50}, "learning_decay must be in"),
+        ({"n_jobs": 0}, "n_jobs must be a non-zero"),
+    ],
+)
+def test_wrong_parameters_name_themselves(counts, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        small(**parameters).fit(counts)
+
+
+def test_wrong_data_names_itself(counts):
+    with pytest.raises(ValueError, match="Negative"):
+        small().fit(-counts.tocsr(copy=True))
+    model = quietly(small().fit, counts)
+    with pytest.raises(ValueError, match="40"):
+        model.transform(np.ones((2, 39)))
+    with pytest.raises(ValueError, match="exposure must be 150 positive numbers"):
+        small().fit(counts, exposure=np.ones(3))
+    with pytest.raises(ValueError, match="mask must have the shape"):
+        small().fit(counts, mask=np.ones((3, 3)))
+    with pytest.raises(ValueError, match="6 components"):
+        model.inverse_transform(np.ones((2, 5)))
+
+
+def test_columns_unknown_to_the_fit_are_an_error(counts):
+    named = counts.named(column_names=[f"w{i}" for i in range(40)])
+    model = quietly(small().fit, named)
+    other = counts.named(column_names=[f"w{i}" for i in range(39)] + ["new"])
+    with pytest.raises(ValueError, match="unknown to the fit: \\['new'\\]"):
+        model.transform(other)
+    with pytest.raises(ValueError, match="another order"):
+        model.transform(named.columns(np.arange(40)[::-1]))
+
+
+def test_truncation_warning_names_the_remedy(counts):
+    with pytest.warns(TruncationWarning, match="raise n_components"):
+        small(n_components=2).fit(counts)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_same_seed_same_result_whatever_the_threads(name, counts):
+    one = quietly(small(name, n_jobs=1).fit, counts)
+    two = quietly(small(name, n_jobs=2).fit, counts)
+    assert np.array_equal(one.components_, two.components_)
+    assert np.array_equal(one.transform(counts), two.transform(counts))
+    other = quietly(small(name, random_state=1).fit, counts)
+    assert not np.array_equal(one.components_, other.components_)
+
+
+def test_warm_start_goes_on(counts):
+    model = small(warm_start=True, max_epochs=3)
+    quietly(model.fit, counts)
+    first = model.components_
+    quietly(model.fit, counts)
+    cold = quietly(small(max_epochs=3).fit, counts)
+    assert np.array_equal(cold.components_, first)
+    assert not np.allclose(model.components_, first)
+    model.set_params(n_components=9)
+    with pytest.raises(ValueError, match="going on from an earlier fit"):
+        model.fit(counts)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_partial_fit_learns(name, counts):
+    model = small(name)
+    rows = sparse.csr_matrix(counts.tocsr(copy=True))
+    model.partial_fit(rows[:50])
+    before = model.score(rows[100:])
+    for _ in range(8):
+        model.partial_fit(rows[:50]).partial_fit(rows[50:100])
+    assert model.score(rows[100:]) > before
+    assert model.n_rows_seen_ == 50 + 16 * 50
