@@ -120,3 +120,10 @@ def test_the_version_is_in_the_changelog():
     import cormorant
 
     assert f"[{cormorant.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_page_of_the_navigation_exists():
+    """`mkdocs build --strict` would say so too, but the tests do not build the site."""
+    pages = re.findall(r"([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
+    assert len(pages) > 8
+    assert [page for page in pages if not (ROOT / "docs" / page).is_file()] == []

@@ -1,5 +1,7 @@
 """The scikit-learn contract, for every model."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from cormorant.datasets import simulate
-from cormorant.estimators import CNPF, ESTIMATORS, HGP, TruncationWarning
+from cormorant.estimators import CNPF, ESTIMATORS, HGP, TruncationWarning, load
 
 MODELS = sorted(ESTIMATORS)
 
@@ -101,6 +103,25 @@ def test_clone_pipeline_and_grid_search(counts):
 def test_set_output_names_the_components(counts):
     frame = quietly(small().set_output(transform="pandas").fit_transform, counts.tocsr(copy=True))
     assert list(frame.columns) == [f"cnpf{k}" for k in range(6)]
+    model = quietly(small().set_output(transform="pandas").fit, counts.tocsr(copy=True))
+    assert list(model.transform(counts.tocsr(copy=True)).columns) == [f"cnpf{k}" for k in range(6)]
+
+
+def test_fitted_models_copy_and_pickle(counts):
+    model = quietly(small(n_jobs=2).fit, counts)
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(again.transform(counts), model.transform(counts))
+
+
+def test_a_data_frame_must_have_the_columns_of_the_fit(counts):
+    pd = pytest.importorskip("pandas")
+    names = [f"w{i}" for i in range(40)]
+    model = quietly(small().fit, counts.named(column_names=names))
+    frame = pd.DataFrame(counts.tocsr().toarray(), columns=names[::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn on names it did not see in fit
+        with pytest.raises(ValueError, match="another order"):
+            model.transform(frame)
 
 
 def test_unfitted_models_say_so(counts):
@@ -124,6 +145,10 @@ def test_unfitted_models_say_so(counts):
         ({"sigma_l2": float("nan")}, "sigma_l2 must be a positive number"),
         ({"learning_decay": 0.2, "batch_size": 50}, "learning_decay must be in"),
         ({"n_jobs": 0}, "n_jobs must be a non-zero"),
+        ({"tol": "x"}, "tol must be a number"),
+        ({"sigma_m2": None}, "sigma_m2 must be a number"),
+        ({"learning_offset": "x"}, "learning_offset must be a number"),
+        ({"callbacks": [3]}, "callbacks must be functions"),
     ],
 )
 def test_wrong_parameters_name_themselves(counts, parameters, message):
@@ -178,7 +203,13 @@ def test_warm_start_goes_on(counts):
     cold = quietly(small(max_epochs=3).fit, counts)
     assert np.array_equal(cold.components_, first)
     assert not np.allclose(model.components_, first)
-    model.set_params(n_components=9)
+    model.set_params(sigma_l2=0.5)
+    quietly(model.fit, counts)
+    assert model.hyperparameters_["sigma_l2"] == 0.5
+    model.set_params(n_dims=2)
+    with pytest.raises(ValueError, match="n_dims = 3"):
+        model.fit(counts)
+    model.set_params(n_components=9, n_dims=3)
     with pytest.raises(ValueError, match="going on from an earlier fit"):
         model.fit(counts)
 
@@ -193,3 +224,17 @@ def test_partial_fit_learns(name, counts):
         model.partial_fit(rows[:50]).partial_fit(rows[50:100])
     assert model.score(rows[100:]) > before
     assert model.n_rows_seen_ == 50 + 16 * 50
+
+
+def test_partial_fit_goes_on_from_a_fit_and_from_a_file(counts, tmp_path):
+    """A few more rows move a fit a little; they do not replace what it had learned."""
+    train, rest = counts.rows(slice(0, 120)), counts.rows(slice(120, 150))
+    model = quietly(small(max_epochs=20).fit, train)
+    before = model.score(rest)
+    model.save(tmp_path / "fit")
+    few = counts.rows(slice(0, 5))
+    again = load(tmp_path / "fit").partial_fit(few)
+    model.partial_fit(few)
+    assert np.allclose(again.components_, model.components_)
+    assert model.n_rows_seen_ == 125
+    assert abs(model.score(rest) - before) < 0.05

@@ -91,6 +91,7 @@ def test_wrong_class(saved):
             "damaged or cut short",
         ),
         (lambda f: (f / "arrays.safetensors").unlink(), "incomplete"),
+        (lambda f: _flip(f / "arrays.safetensors"), "damaged"),
         (lambda f: _edit(f, format=99), "Upgrade cormorant"),
         (lambda f: _edit(f, model="unheard-of"), "not a complete model"),
         (lambda f: _edit(f, globals={}), "not a complete model"),
@@ -105,6 +106,12 @@ def test_damaged_files(saved, damage, message):
 def test_no_model_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="not a saved model"):
         load(tmp_path)
+
+
+def _flip(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 255
+    file.write_bytes(content)
 
 
 def _edit(folder, **changes):

@@ -25,6 +25,10 @@ class Threads:
         self.count = resolve_jobs(n_jobs)
         self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
 
+    def __reduce__(self):
+        """A copy, or a fitted model read back from a pickle, makes threads of its own."""
+        return Threads, (self.count,)
+
     def over_rows(self, function: Callable[[int, int], None], offsets: np.ndarray) -> None:
         """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the work before each."""
         n_rows = len(offsets) - 1

@@ -50,9 +50,9 @@ class CNPF(Factorization):
         locations_: l, components x D.
         correlation_: rho_km = l_k . l_m / (|l_k| |l_m|).
         usage_: Share of the counts that each component holds.
-        n_components_used_: Components that hold at least a ten-thousandth of the counts.
+        n_components_used_: The fewest components that together hold 99% of the counts.
         hyperparameters_: The paper's numbers as the fit used them.
-        bound_: Last evidence lower bound, where one was computed.
+        bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
         history_: One dict an epoch: seconds, step size, bound, validation perplexity.
         stop_reason_: Why the fit ended, in a sentence.
     """

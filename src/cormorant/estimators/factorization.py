@@ -27,9 +27,9 @@ from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import start_globals
 from cormorant.inference.state import Globals, State, Statistics
-from cormorant.models.cnpf import PoissonFactorization
+from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
-USED_SHARE = 1e-4  # a component is in use if it holds at least this share of the counts
+USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
 
 
 class TruncationWarning(UserWarning):
@@ -123,7 +123,10 @@ class Factorization(
             self._finish(scheme, outcome.state, counts.column_names)
             self._row_weights = infer(scheme, self._globals, rows).mean
         self.history_ = [asdict(info) for info in outcome.history]
-        self.bound_ = next((i.bound for i in reversed(outcome.history) if i.bound is not None), None)
+        exact = self.allocation == "digamma" or resolve.resolve_inference(self.inference) == "mean-field"
+        bounds = [info.bound for info in outcome.history if info.bound is not None and exact]
+        self.bound_ = bounds[-1] if bounds else None
+        self.n_rows_seen_ = train.n_rows
         self.stop_reason_ = outcome.reason
         self.n_epochs_ = len(outcome.history)
         self.row_names_ = counts.row_names
@@ -136,8 +139,10 @@ class Factorization(
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
         rows = to_rows(counts, exposure, mask)
-        scheme, (state, *_) = self._begin(rows.counts, self._generator(), resume=not first)
+        # The start around the column means: no race is run here, and it is the safer one.
+        scheme, (*_, state) = self._begin(rows.counts, self._generator(), resume=not first)
         self.n_rows_seen_ = (0 if first else getattr(self, "n_rows_seen_", 0)) + counts.n_rows
+        state = replace(state, globals=replace(state.globals, hyper=self._hyper(self.n_rows_seen_, state)))
         if isinstance(state.memory, Statistics):
             state = replace(state, memory=state.memory * (self.n_rows_seen_ / state.memory.n_rows))
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
@@ -155,7 +160,7 @@ class Factorization(
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and return E x of the rows."""
         self.fit(X, y, **fit_params)
-        return self._row_weights
+        return None if self._row_weights is None else self._row_weights.copy()
 
     def _defaults(self) -> resolve.SchemeDefaults:
         return resolve.DEFAULTS[resolve.resolve_inference(self.inference)]
@@ -181,10 +186,10 @@ class Factorization(
         resolve.check_count("patience", self.patience)
         if self.model.has_locations:
             resolve.check_count("n_dims", self.n_dims)
-        names = ("a0", "b0", "sigma_l2", "sigma_m2", "a_alpha", "b_alpha", "a_c", "b_c")
-        hyper = resolve.make_hyperparameters(
-            {name: getattr(self, name) for name in names}, self._defaults(), counts.n_rows
-        )
+        resolve.check_number("tol", self.tol)
+        resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
+        if not all(callable(callback) for callback in self.callbacks):
+            raise ValueError(f"callbacks must be functions of (info, state), got {self.callbacks!r}.")
         scheme = self._scheme()
         if resume and hasattr(self, "_state"):
             g = self._state.globals
@@ -193,11 +198,21 @@ class Factorization(
                     f"going on from an earlier fit needs its {g.atom_shape.shape[0]} columns and n_components = "
                     f"{g.n_components}; got {counts.n_columns} columns and n_components = {self.n_components}."
                 )
-            return scheme, [self._state]
+            if g.locations.shape[1] != (self.n_dims if self.model.has_locations else 0):
+                raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}.")
+            hyper = self._hyper(counts.n_rows, self._state)
+            return scheme, [replace(self._state, globals=replace(g, hyper=hyper))]
+        hyper = self._hyper(counts.n_rows)
         return scheme, [
             State(start_globals(self.model, counts, self.n_components, self.n_dims, hyper, rng, share))
             for share in self._defaults().row_shares
         ]
+
+    def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:
+        """The paper's numbers for so many rows; an a0 that is being learned goes on from ``state``."""
+        names = ("a0", "b0", "sigma_l2", "sigma_m2", "a_alpha", "b_alpha", "a_c", "b_c")
+        hyper = resolve.make_hyperparameters({name: getattr(self, name) for name in names}, self._defaults(), n_rows)
+        return replace(hyper, a0=state.globals.hyper.a0) if state is not None and self.a0 is None else hyper
 
     def _run(
         self,
@@ -226,8 +241,10 @@ class Factorization(
         """Public attributes, the components in falling order of what they explain."""
         g = state.globals
         if reorder:
-            g = _reorder(g, np.argsort(-_held_counts(g), kind="stable"))
-            state = State(g, None, state.n_steps)
+            order = np.argsort(-_held_counts(g), kind="stable")
+            g = _reorder(g, order)
+            memory = state.memory.reorder(order) if isinstance(state.memory, Statistics) else None
+            state = State(g, memory, state.n_steps)
         self._state, self._globals, self._fitted_scheme = state, g, scheme
         self.components_ = np.ascontiguousarray(g.atom_mean.T)
         self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
@@ -240,7 +257,8 @@ class Factorization(
         self.hyperparameters_ = asdict(g.hyper)
         held = _held_counts(g)
         self.usage_ = held / held.sum()
-        self.n_components_used_ = int((self.usage_ >= USED_SHARE).sum())
+        falling = np.cumsum(np.sort(self.usage_)[::-1])
+        self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
         self.column_names_ = column_names
 
     def _restore(self, state: State, n_columns: int, row_names: Any, column_names: Any, features: Any) -> None:

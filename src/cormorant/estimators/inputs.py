@@ -29,8 +29,11 @@ def to_counts(estimator: Any, X: Any, *, reset: bool) -> Counts:
         validate_data(estimator, checked, reset=False, skip_check_array=True)
         return as_counts(checked)
     checked = validate_data(estimator, X, reset=reset, **CHECKS)
-    row_names = None if names is None else [str(name) for name in X.index]
-    return as_counts(checked, row_names=row_names, column_names=None if names is None else [str(n) for n in names])
+    if names is None:
+        return as_counts(checked)
+    counts = as_counts(checked, row_names=[str(name) for name in X.index], column_names=[str(name) for name in names])
+    _check_names(estimator, counts, reset)
+    return counts
 
 
 def _check_names(estimator: Any, counts: Counts, reset: bool) -> None:
@@ -56,7 +59,8 @@ def to_rows(counts: Counts, exposure: Any, mask: Any) -> Rows:
             np.isfinite(checked_exposure) & (checked_exposure > 0)
         ):
             raise ValueError(
-                f"exposure must be {counts.n_rows} positive numbers, one a row; got shape {checked_exposure.shape}."
+                f"exposure must be {counts.n_rows} positive numbers, one a row; got shape {checked_exposure.shape}"
+                f" with least value {checked_exposure.min(initial=np.inf):g}."
             )
     if mask is None:
         return Rows(counts, checked_exposure)

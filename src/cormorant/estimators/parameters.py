@@ -64,9 +64,13 @@ def make_scheme(
 
 def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults, n_rows: int) -> Hyperparameters:
     """The paper's numbers, None filled in."""
-    filled = {name: getattr(defaults, name) if value is None else value for name, value in given.items()}
+    filled: dict[str, Any] = {
+        name: getattr(defaults, name, None) if value is None else value for name, value in given.items()
+    }
     if filled["b0"] is None:
         filled["b0"] = B0_ROWS * n_rows
+    for name, value in filled.items():
+        check_number(name, value)
     return Hyperparameters(**{name: float(value) for name, value in filled.items()})
 
 
@@ -106,10 +110,17 @@ def resolve_stopping(stopping: str, has_validation: bool) -> str:
 
 def make_schedule(offset: float | None, decay: float | None, defaults: SchemeDefaults) -> RobbinsMonro:
     """Step sizes of stochastic inference."""
-    return RobbinsMonro(
-        defaults.learning_offset if offset is None else offset,
-        defaults.learning_decay if decay is None else decay,
-    )
+    offset = defaults.learning_offset if offset is None else offset
+    decay = defaults.learning_decay if decay is None else decay
+    check_number("learning_offset", offset)
+    check_number("learning_decay", decay)
+    return RobbinsMonro(offset, decay)
+
+
+def check_number(name: str, value: Any) -> None:
+    """A number, of which its user checks the range."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a number, got {value!r}.")
 
 
 def check_count(name: str, value: Any, also: str = "") -> None:

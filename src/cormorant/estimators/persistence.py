@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant._version import __version__
-from cormorant.inference.state import Globals, State
+from cormorant.inference.state import Globals, State, Statistics
 from cormorant.models.cnpf import Hyperparameters
 
 FORMAT = 1
@@ -70,6 +71,8 @@ class PersistenceMixin:
             arrays["row_weights"] = self._row_weights
         held_out = getattr(self, "held_out_rows_", None)
         arrays["held_out_rows"] = np.array([] if held_out is None else held_out, dtype=np.int64)
+        if isinstance(self._state.memory, Statistics):  # so that partial_fit goes on where it was
+            arrays |= {f"memory.{f.name}": np.asarray(getattr(self._state.memory, f.name)) for f in fields(Statistics)}
         save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / ARRAYS_NAME)
         params = {k: v for k, v in self.get_params().items() if k not in ("callbacks", "random_state")}
         seed = self.get_params()["random_state"]
@@ -77,6 +80,7 @@ class PersistenceMixin:
         document = {
             "format": FORMAT,
             "cormorant": __version__,
+            "arrays_sha256": _digest(folder / ARRAYS_NAME),
             "model": self.model.name,
             "parameters": params,
             "globals": {"alpha": g.alpha, "c": g.c, "hyper": asdict(g.hyper), "n_steps": self._state.n_steps},
@@ -85,7 +89,7 @@ class PersistenceMixin:
             "column_names": _listed(self.column_names_),
             "feature_names_in": _listed(getattr(self, "feature_names_in_", None)),
         }
-        (folder / JSON_NAME).write_text(json.dumps(document, default=float), encoding="utf-8")
+        (folder / JSON_NAME).write_text(json.dumps(document, default=_plain), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Any:
@@ -106,7 +110,7 @@ def load(path: str | Path) -> Any:
     document = _read_json(folder)
     try:
         cls = ESTIMATORS[document["model"]]
-        arrays = _read_arrays(folder)
+        arrays = _read_arrays(folder, document["arrays_sha256"])
         estimator = cls(**document["parameters"])
         info = document["globals"]
         g = Globals(
@@ -119,7 +123,7 @@ def load(path: str | Path) -> Any:
         if len(g.weights) != n_components or len(g.locations) != n_components:
             raise KeyError("arrays of one length")
         estimator._restore(
-            State(g, None, info["n_steps"]),
+            State(g, _memory(arrays), info["n_steps"]),
             n_columns,
             *(_named(document[key]) for key in ("row_names", "column_names", "feature_names_in")),
         )
@@ -127,7 +131,9 @@ def load(path: str | Path) -> Any:
         estimator.held_out_rows_ = arrays["held_out_rows"]
         for name, value in document["fitted"].items():
             setattr(estimator, name, value)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(f"{folder} is not a complete model: {error} is missing or wrong. Save it again.") from None
     return estimator
 
@@ -148,13 +154,35 @@ def _read_json(folder: Path) -> dict[str, Any]:
     return document
 
 
-def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
+def _memory(arrays: dict[str, np.ndarray]) -> Statistics | None:
+    """The averaged statistics of a stochastic fit, where they were saved."""
+    if "memory.counts" not in arrays:
+        return None
+    found: dict[str, Any] = {f.name: arrays[f"memory.{f.name}"] for f in fields(Statistics)}
+    for name in ("n_rows", "bound"):
+        found[name] = found[name].item()
+    return Statistics(**found)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's, for JSON."""
+    return value.item() if isinstance(value, np.generic) else float(value)
+
+
+def _read_arrays(folder: Path, digest: str) -> dict[str, np.ndarray]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     file = folder / ARRAYS_NAME
     if not file.is_file():
         raise ModelFileError(f"{folder} is incomplete: {ARRAYS_NAME} is missing. Save the model again.")
+    if _digest(file) != digest:
+        raise ModelFileError(f"{file} is damaged or cut short. Save the model again.")
     try:
         return load_file(file)
     except (SafetensorError, OSError, ValueError):

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import Counts, split_entries
 from cormorant.estimators.inputs import to_counts, to_rows
-from cormorant.inference.predictive import BLOCK, infer, log_likelihood, predictive_weights
+from cormorant.inference.predictive import infer, log_likelihood, predictive_weights
 from cormorant.inference.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
+DENSE_ENTRIES = 1 << 21  # rates held at a time when whole rows are ranked
 
-class PredictionMixin:
+
+class PredictionMixin(TransformerMixin):
     """Methods of a fitted factorisation that look at rows; the globals stay as they are."""
 
     if TYPE_CHECKING:
@@ -57,9 +60,13 @@ class PredictionMixin:
 
         rows = self._rows(X, None, None)
         weights = self._predict(rows)
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n!r}.")
         n = min(int(n), self.components_.shape[1])
+        size = max(1, DENSE_ENTRIES // self.components_.shape[1])
         parts = [
-            self._top_of_block(rows.counts, weights, first, n, exclude_seen) for first in range(0, rows.n_rows, BLOCK)
+            self._top_of_block(rows.counts, weights, slice(first, min(first + size, rows.n_rows)), n, exclude_seen)
+            for first in range(0, rows.n_rows, size)
         ]
         table = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         for key, names in (("row", rows.counts.row_names), ("column", self.column_names_)):
@@ -67,8 +74,7 @@ class PredictionMixin:
                 table[key] = names[table[key]]
         return pd.DataFrame(table)
 
-    def _top_of_block(self, counts: Counts, weights: np.ndarray, first: int, n: int, exclude_seen: bool):
-        block = slice(first, min(first + BLOCK, counts.n_rows))
+    def _top_of_block(self, counts: Counts, weights: np.ndarray, block: slice, n: int, exclude_seen: bool):
         rates = weights[block] @ self.components_
         probability = rates / rates.sum(axis=1, keepdims=True)
         shown = probability.copy()

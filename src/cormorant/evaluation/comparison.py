@@ -66,6 +66,8 @@ def compare(
         seed: Seed of rows and entries.
         **parameters: Passed to every model given by name, for example ``n_components=50``.
     """
+    if isinstance(models, str):
+        models = [models]
     counts = as_counts(X)
     rng = np.random.default_rng(seed)
     split = hold_out(counts, n_held_out, rng)

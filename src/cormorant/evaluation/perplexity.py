@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import as_counts
@@ -24,6 +25,7 @@ def perplexity(model: Any, observed: Any, test: Any) -> float:
         observed: Counts, rows x columns: what is shown of each row.
         test: Counts of the same shape: what is to be predicted.
     """
+    check_is_fitted(model)
     observed, test = as_counts(observed), as_counts(test)
     if observed.shape != test.shape:
         raise ValueError(f"observed and test must have one shape; got {observed.shape} and {test.shape}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import as_counts
@@ -23,6 +24,7 @@ def ranking_metrics(model: Any, observed: Any, test: Any, n: int = 20) -> dict[s
         test: Counts whose columns (nonzero) are to be found.
         n: Length of the list that is recommended.
     """
+    check_is_fitted(model)
     observed, test = as_counts(observed), as_counts(test)
     if observed.shape != test.shape:
         raise ValueError(f"observed and test must have one shape; got {observed.shape} and {test.shape}.")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cormorant.estimators.factorization import USED_SHARE
 from cormorant.explore.fitted import FittedModel, heavily_used, require_correlations, top_columns
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def sorted_weights(model: FittedModel, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax, (6.0, 3.0))
     order = np.argsort(-model.weights_, kind="stable")
-    used = model.usage_[order] >= USED_SHARE
+    used = np.isin(order, np.argsort(-model.usage_, kind="stable")[: model.n_components_used_])
     rank = np.arange(1, len(order) + 1)
     for chosen, colour, label in ((used, BLUE, "in use"), (~used, GREY, "not in use")):
         if chosen.any():

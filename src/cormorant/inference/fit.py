@@ -170,7 +170,7 @@ def _epoch(
     rng: np.random.Generator,
     want_bound: bool,
 ) -> tuple[State, float | None]:
-    bound = None
+    bounds = []
     for blocks in plan.epoch(rng):
         view = scheme.view(state.globals)
         total: Any = None
@@ -180,6 +180,6 @@ def _epoch(
             total = statistics if total is None else total + statistics
         total = total * (plan.n_rows / total.n_rows)
         if want_bound:
-            bound = scheme.bound(state.globals, total)
+            bounds.append(scheme.bound(state.globals, total))
         state = scheme.global_step(state, total, plan.rho(state.n_steps))
-    return state, bound
+    return state, float(np.mean(bounds)) if bounds else None

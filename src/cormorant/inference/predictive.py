@@ -63,8 +63,8 @@ class Validation:
         in_training: np.ndarray,
         rng: np.random.Generator,
         fractions: tuple[float, ...] = (0.1, 0.5),
-    ) -> Validation:
-        """Draw one split a fraction; fractions that leave nothing to predict are left out.
+    ) -> Validation | None:
+        """Draw one split a fraction; None if no fraction leaves anything to predict.
 
         Only columns that the training rows show (a mask) are predicted: of the others every model knows the prior and
         nothing else, and on sparse data they would drown what tells the models apart.
@@ -75,7 +75,7 @@ class Validation:
             test = test.entries(in_training[test.indices])
             if test.nnz:
                 splits.append((Rows(seen, rows.exposure, rows.missing), test))
-        return cls(tuple(splits))
+        return cls(tuple(splits)) if splits else None
 
     def perplexity(self, scheme: Scheme, g: Globals) -> float:
         """Geometric mean over the fractions."""

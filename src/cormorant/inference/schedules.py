@@ -50,6 +50,6 @@ class Plan:
     def epoch(self, rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
         """Steps of one epoch; the rows are shuffled unless a step visits them all."""
         order = np.arange(self.n_rows) if self.is_full else rng.permutation(self.n_rows)
-        for first in range(0, self.n_rows, self.batch_size):
-            rows = order[first : first + self.batch_size]
+        # Near-equal steps: a last one of a few rows would count as much as the others.
+        for rows in np.array_split(order, -(-self.n_rows // self.batch_size)):
             yield [rows[i : i + self.block_size] for i in range(0, len(rows), self.block_size)]

@@ -52,7 +52,7 @@ class Locals:
 
 @dataclass(frozen=True)
 class RowPosterior:
-    """What is known of the rows' weights x, and whether each row showed anything at all."""
+    """What is known of the rows' weights x."""
 
     mean: np.ndarray  # E x, rows x components
     variance: np.ndarray | None  # Var x, where asked for
@@ -93,8 +93,14 @@ class Statistics(Additive):
     share: np.ndarray  # pair: sum_u (w + n) (E log(1 + A r))'
     curvature: np.ndarray  # pair: sum_u omega_uk (packed E f f^T, E f, 1)
     linear: np.ndarray  # pair: sum_u (slope_uk + omega_uk E F_uk) E f
-    field_second: np.ndarray  # sum_u diag E f f^T
     bound: float  # the rows' part of the bound
+
+    def reorder(self, order: np.ndarray) -> Statistics:
+        """The same with the components in another order."""
+        return Statistics(
+            self.n_rows, self.counts[:, order], self.tables[order], self.log_one[order], self.exposure[..., order],
+            self.share[:, order], self.curvature[:, order], self.linear[:, order], self.bound,
+        )  # fmt: skip
 
     def blend(self, new: Statistics, rho: float) -> Statistics:
         """(1 - rho) self + rho new."""

@@ -19,7 +19,7 @@ from scipy.special import digamma, gammaln
 from cormorant.backends.select import Backend
 from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, Field, FieldProblem, pack_indices, unpack
+from cormorant.inference.field import Design, Field, FieldProblem, unpack
 from cormorant.inference.links import LINKS, Link
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
 from cormorant.models.cnpf import PoissonFactorization
@@ -147,9 +147,10 @@ class Structured:
         e, n, w, field = s.field.expansion, s.n, view.globals.weights, s.field
         offsets, rows, order = batch.by_column
         product = self.backend.product
-        by_count = n * (e.shape_curvature + e.count_curvature)
+        # Without a bound the averaged curvature can be negative, and the location step needs a positive one.
+        by_weight = np.maximum(e.shape_curvature, 0.0)
+        by_count = n * np.maximum(e.shape_curvature + e.count_curvature, 0.0)
         features = np.hstack([field.second_moments(), field.mean, np.ones((batch.n_rows, 1))])
-        p, q = pack_indices(field.mean.shape[1])
         return Statistics(
             n_rows=batch.n_rows,
             counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
@@ -157,14 +158,13 @@ class Structured:
             log_one=e.log_one.sum(axis=0),
             exposure=batch.exposed((w + n) * e.mean_scale),
             share=np.stack([e.shape_slope.sum(axis=0), (n * e.shape_slope).sum(axis=0)]),
-            curvature=np.stack([product(e.shape_curvature.T, features), product(by_count.T, features)]),
+            curvature=np.stack([product(by_weight.T, features), product(by_count.T, features)]),
             linear=np.stack(
                 [
-                    product((e.shape_curvature * field.field_mean - e.shape_slope).T, field.mean),
+                    product((by_weight * field.field_mean - e.shape_slope).T, field.mean),
                     product((by_count * field.field_mean + n * (e.count_slope - e.shape_slope)).T, field.mean),
                 ]
             ),
-            field_second=features[:, np.flatnonzero(p == q)].sum(axis=0),
             bound=bound,
         )
 
