@@ -167,3 +167,12 @@ class TestRefusals:
     def test_negative_arguments(self, r, g, name):
         with pytest.raises(ValueError, match=f"^{name}: expected"):
             laplace_functional(completely_random(GAMMA, GammaAtoms(1)), r, g, rng=0)
+
+
+def test_the_stated_error_covers_what_the_rule_over_weights_misses():
+    """Half of the mass of this process lies within exp(-690) of one: beyond the rule, and within the error."""
+    measure = completely_random(BetaProcess(10.0, 0.001), GammaAtoms(1))
+    estimate = laplace_functional(measure, 1.0, rng=0)
+    # The weights are all but Poisson(10) many ones: E exp(-M) = exp(-10 (1 - 1/e)).
+    truth = np.exp(-10 * -np.expm1(-1.0))
+    assert abs(estimate.value - truth) < estimate.quadrature_error

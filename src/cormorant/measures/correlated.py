@@ -107,6 +107,12 @@ class CorrelatedRandomMeasure:
             tuples = self.sample_tuples(rng, number=number, tail_mass=tail_mass)
         elif number is not None or tail_mass is not None:
             raise ValueError("tuples: expected either tuples or a truncation (number, tail_mass), got both")
+        elif not isinstance(tuples, Tuples):
+            raise TypeError(f"tuples: expected Tuples, got {type(tuples).__name__}")
+        elif tuples.locations.shape[1] != self.locations.dimension:
+            raise ValueError(
+                f"tuples: expected locations in R^{self.locations.dimension}, got R^{tuples.locations.shape[1]}"
+            )
         function = self.function.sample(tuples.locations, rng, n)
         weights = self.transform.sample(tuples.weights, function, rng)
         draws = GroupDraws(weights, function, tuples)

@@ -131,6 +131,8 @@ class GroupDraws(_Draw):
         return len(self.weights)
 
     def __getitem__(self, group: int) -> MeasureDraw:
+        if not isinstance(group, int | np.integer):
+            raise TypeError(f"group: expected a whole number, got {group!r}")
         return MeasureDraw(self.weights[group], self.function[group], self.tuples)
 
     def __iter__(self) -> Iterator[MeasureDraw]:

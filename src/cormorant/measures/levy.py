@@ -95,7 +95,9 @@ class LevyProcess(WeightProcess):
         arrivals = np.cumsum(rng.standard_exponential(number))
         arrivals = arrivals[arrivals < self.tail(SMALLEST)]
         values = self.inverse_tail(arrivals)
-        return Weights(values, float(self.mass_below(values[-1] if len(values) else SMALLEST)))
+        # Fewer than asked for: every weight that can be told from zero was drawn.
+        last = values[-1] if len(values) == number else SMALLEST
+        return Weights(values, float(self.mass_below(last)))
 
     def _sample_tail_mass(self, rng: np.random.Generator, tail_mass: float) -> Weights:
         self._require_finite_mass()

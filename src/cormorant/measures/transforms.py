@@ -101,6 +101,9 @@ def point_mass(x: Array, at: Array) -> Array:
     return np.where(np.isclose(x, at, rtol=1e-9, atol=0), 0.0, -np.inf)
 
 
+LARGEST_LOG = 700.0  # exp of it is a finite double
+
+
 @dataclass(frozen=True)
 class Identity(Transformation):
     """x = w: completely random measures as a special case."""
@@ -151,7 +154,9 @@ class GammaTransformation(Transformation):
 
     def sample(self, w: Array, F: Array, rng: np.random.Generator) -> Array:
         """Gamma(b w, 1 / theta)."""
-        return rng.gamma(self.multiplier * w, np.exp(self.log_scale(F)))
+        drawn = rng.standard_gamma(np.broadcast_to(self.multiplier * w, np.broadcast_shapes(np.shape(w), np.shape(F))))
+        # Heavy-tailed F can exceed what exp holds; zero times infinity would then be no number at all.
+        return drawn * np.exp(np.minimum(self.log_scale(F), LARGEST_LOG))
 
     def mean(self, w: Array, F: Array) -> Array:
         """b w theta."""
