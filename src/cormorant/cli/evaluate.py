@@ -82,10 +82,12 @@ def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.G
     """
     import numpy as np
 
+    from cormorant.evaluation.comparison import entry_generators
+
     first = np.random.default_rng(seed)
     if n_rows_split is not None:
         first.permutation(n_rows_split)
-    return [first, *(np.random.default_rng(seed + i) for i in range(1, n))]
+    return entry_generators(first, seed, n)
 
 
 def _score(model: Any, rows: Counts, share: float, generator: np.random.Generator, top: int) -> dict[str, float]:

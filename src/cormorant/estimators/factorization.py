@@ -27,6 +27,7 @@ from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import start_globals
 from cormorant.inference.state import Globals, State, Statistics
+from cormorant.measures import component_correlation
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
@@ -147,11 +148,7 @@ class Factorization(
             state = replace(state, memory=state.memory * (self.n_rows_seen_ / state.memory.n_rows))
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         with single_blas_thread():
-            view = scheme.view(state.globals)
-            total: Any = None
-            for _, batch in rows.blocks(BLOCK, scheme.dtype):
-                statistics = scheme.local_step(view, batch, None)[1]
-                total = statistics if total is None else total + statistics
+            total = loop.sum_statistics(scheme, state.globals, rows.blocks(BLOCK, scheme.dtype))
             state = scheme.global_step(state, total * (self.n_rows_seen_ / counts.n_rows), schedule(state.n_steps))
         self._finish(scheme, state, counts.column_names, reorder=False)
         self._row_weights = None
@@ -253,7 +250,7 @@ class Factorization(
         self.total_, self.sticks_ = sticks_of(g.weights)
         self.alpha_, self.c_ = g.alpha, g.c
         self.locations_ = g.locations
-        self.correlation_ = _correlation(g.locations)
+        self.correlation_ = component_correlation(g.locations)
         self.hyperparameters_ = asdict(g.hyper)
         held = _held_counts(g)
         self.usage_ = held / held.sum()
@@ -303,12 +300,3 @@ def _reorder(g: Globals, order: np.ndarray) -> Globals:
         weights=g.weights[order],
         locations=g.locations[order],
     )
-
-
-def _correlation(locations: np.ndarray) -> np.ndarray:
-    """rho_km = l_k . l_m / (|l_k| |l_m|); zero off the diagonal for components without a location."""
-    norms = np.linalg.norm(locations, axis=1)
-    unit = np.divide(locations, norms[:, None], out=np.zeros_like(locations), where=norms[:, None] > 0)
-    rho = np.clip(unit @ unit.T, -1.0, 1.0)
-    np.fill_diagonal(rho, 1.0)
-    return rho

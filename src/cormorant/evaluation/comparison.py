@@ -71,7 +71,7 @@ def compare(
     counts = as_counts(X)
     rng = np.random.default_rng(seed)
     split = hold_out(counts, n_held_out, rng)
-    generators = [rng, *(np.random.default_rng(seed + i) for i in range(1, len(observed)))]
+    generators = entry_generators(rng, seed, len(observed))
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
     if not isinstance(models, Mapping):
         models = {name: ESTIMATORS[get_model(name).name](**_fitting(name, parameters)) for name in models}
@@ -90,6 +90,11 @@ def compare(
             }
         )
     return Comparison(tuple(records), n_held_out, seed)
+
+
+def entry_generators(rows: np.random.Generator, seed: int, n: int) -> list[np.random.Generator]:
+    """Generators of n splits of entries: the one that has drawn the rows, then one of its own for each further."""
+    return [rows, *(np.random.default_rng(seed + i) for i in range(1, n))]
 
 
 def _fitting(name: str, parameters: dict[str, Any]) -> dict[str, Any]:

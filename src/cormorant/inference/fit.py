@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from cormorant.inference.batch import Batch
 from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
-from cormorant.inference.state import State
+from cormorant.inference.state import Globals, State
 from cormorant.inference.stopping import Patience
 
 logger = logging.getLogger("cormorant")
@@ -172,14 +173,29 @@ def _epoch(
 ) -> tuple[State, float | None]:
     bounds = []
     for blocks in plan.epoch(rng):
-        view = scheme.view(state.globals)
-        total: Any = None
-        for index in blocks:
-            ended, statistics = scheme.local_step(view, batches[index], memory.get(index), want_bound)
-            memory.put(index, ended)
-            total = statistics if total is None else total + statistics
+        visits = ((index, batches[index]) for index in blocks)
+        total = sum_statistics(scheme, state.globals, visits, memory, want_bound)
         total = total * (plan.n_rows / total.n_rows)
         if want_bound:
             bounds.append(scheme.bound(state.globals, total))
         state = scheme.global_step(state, total, plan.rho(state.n_steps))
     return state, float(np.mean(bounds)) if bounds else None
+
+
+def sum_statistics(
+    scheme: Scheme,
+    g: Globals,
+    visits: Iterable[tuple[np.ndarray, Batch]],
+    memory: RowMemory | None = None,
+    want_bound: bool = False,
+) -> Any:
+    """Local steps over blocks of rows, each from where ``memory`` has it end last, and the sum of their statistics."""
+    view = scheme.view(g)
+    total: Any = None
+    for index, batch in visits:
+        start = None if memory is None else memory.get(index)
+        ended, statistics = scheme.local_step(view, batch, start, want_bound)
+        if memory is not None:
+            memory.put(index, ended)
+        total = statistics if total is None else total + statistics
+    return total
