@@ -22,8 +22,8 @@ LAYERS = (
     ("evaluation", "explore"),
     ("cli",),
 )
-# The embedded sample is data; the simulators draw from the models.
-EXTRA = {"datasets": {"data", "models"}}
+# The embedded sample is data; the simulators draw from the models and know the measures' correlations.
+EXTRA = {"datasets": {"data", "measures", "models"}}
 USES_DATASETS = {"cli"}
 
 

@@ -128,6 +128,20 @@ def test_anndata_without_what_was_asked(adata: anndata.AnnData):
         as_counts(DENSE, layer="raw")
 
 
+def test_a_negative_coordinate_is_refused_before_repeats_are_summed():
+    matrix = sparse.coo_matrix((np.array([5, -3]), ([1, 1], [2, 2])), shape=(2, 3))
+    with pytest.raises(DataError, match=r"row 1, column 2 is -3\. Negative values in data are no counts: undo"):
+        as_counts(matrix)
+
+
+@pytest.mark.parametrize(
+    ("bad", "remedy"), [(-1.5, "set them to zero"), (np.nan, "the mask of fit"), (np.inf, "the count it stands for")]
+)
+def test_errors_say_what_to_do(bad, remedy):
+    with pytest.raises(DataError, match=remedy):
+        as_counts([[1.0, bad]])
+
+
 @pytest.mark.parametrize("bad", [-1, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csc_matrix, pd.DataFrame])
 def test_the_first_bad_entry_is_named(bad, kind):

@@ -62,6 +62,36 @@ def test_totals_do_not_overflow_int32():
     assert counts.column_totals().tolist() == [3 * (2**31 - 1)] * 2
 
 
+@pytest.mark.parametrize(
+    ("dense", "total"),
+    [
+        ([[2**62, 2**62, 2**62]], 3 * 2.0**62),
+        ([[5e18, 5e18]], 1e19),
+        ([[2.0**63]], 2.0**63),
+        ([[2**63 - 1, 2**63 - 1]], 2.0**64),
+    ],
+)
+def test_sums_past_int64_are_floats_not_negative(dense, total):
+    counts = as_counts(dense)
+    assert counts.data.dtype == np.float64
+    assert counts.total == total
+    assert counts.row_totals().tolist() == [total]
+    assert (counts.column_totals() > 0).all()
+    repeated = sparse.coo_matrix((np.array(dense[0]), ([0] * len(dense[0]), [0] * len(dense[0]))), shape=(1, 1))
+    assert as_counts(repeated).total == total
+
+
+def test_large_totals_below_the_limit_stay_exact():
+    counts = as_counts([[2**61, 2**60 + 1]])
+    assert counts.data.dtype == np.int64
+    assert counts.total == 2**61 + 2**60 + 1
+
+
+def test_counts_that_sum_to_infinity_are_refused():
+    with pytest.raises(DataError, match=r"sum past 1\.8e308 \(largest: 1\.5e\+308 at row 0, column 1\)"):
+        as_counts([[1e308, 1.5e308]])
+
+
 def test_whole_floats_become_integers_and_weights_stay():
     assert as_counts([[1.0, 2.0]]).data.dtype == np.int32
     weights = as_counts(np.array([[0.5, 2.0]], dtype=np.float32))
@@ -152,6 +182,45 @@ def test_rows_out_of_range(counts: Counts):
 
 def test_selected_weights_that_are_whole_are_integers():
     assert as_counts([[0.5, 1.0], [2.0, 3.0]]).rows([1]).is_integer
+
+
+def test_rows_and_columns_by_name(counts: Counts):
+    assert counts.rows(["c", "a"]) == counts.rows([2, 0])
+    assert counts.columns(np.array(["z", "x"], dtype=object)) == counts.columns([2, 0])
+    assert counts.columns("y").column_names.tolist() == ["y"]
+    with pytest.raises(DataError, match=r"no column named 'q' \(1 of 2 names are unknown\)"):
+        counts.columns(["x", "q"])
+    with pytest.raises(DataError, match="rows have no names"):
+        as_counts(DENSE).rows(["a"])
+    with pytest.raises(DataError, match="not distinct"):
+        counts.named(column_names=["x", "x", "z"]).columns(["z"])
+
+
+@pytest.mark.parametrize(
+    "index", [1, slice(0, 2), [2, 0], np.array([True, False, True]), (..., [1, 2]), ([0, 2], slice(1, 3)), (0, 2)]
+)
+def test_indexing_is_that_of_rows_and_columns(counts: Counts, index):
+    rows, columns = index if isinstance(index, tuple) else (index, ...)
+    wanted = DENSE if rows is ... else np.atleast_2d(DENSE[rows])
+    wanted = wanted if columns is ... else wanted[:, np.atleast_1d(np.arange(3)[columns])]
+    assert counts[index].tocsr().toarray().tolist() == wanted.tolist()
+    assert counts[index].row_names is not None
+
+
+def test_indexing_wants_at_most_rows_and_columns(counts: Counts):
+    with pytest.raises(IndexError, match="got 3 indices"):
+        counts[0, 1, 2]
+    with pytest.raises(IndexError, match="out of bounds"):
+        counts[7]
+
+
+def test_iterating_gives_one_row_at_a_time(counts: Counts):
+    assert [row.total for row in counts] == [3, 0, 8]
+
+
+def test_counts_never_turn_dense_by_themselves(counts: Counts):
+    with pytest.raises(TypeError, match=r"use counts\.tocsr\(\)"):
+        np.asarray(counts)
 
 
 def test_entries_wants_one_truth_value_an_entry(counts: Counts):

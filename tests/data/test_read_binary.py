@@ -71,6 +71,11 @@ def test_npz_of_scipy(tmp_path, format):
     assert named.column_names.tolist() == ["x", "y", "z"]
 
 
+def test_whole_numbers_past_int64_are_no_fractions(tmp_path):
+    sparse.save_npz(tmp_path / "x.npz", sparse.csr_matrix([[1.0, 1e30]]))
+    assert read(tmp_path / "x.npz").total == 1e30
+
+
 def test_npz_faults(tmp_path):
     path = tmp_path / "x.npz"
     sparse.save_npz(path, sparse.csr_matrix([[1, 0.5]]))
@@ -119,7 +124,7 @@ def test_h5ad(h5ad):
     counts = read(h5ad, layer="raw")
     assert counts == as_counts(DENSE, row_names=["c1", "c2"], column_names=["g1", "g2", "g3"])
     assert read(h5ad, weights=True).total == 4
-    with pytest.raises(DataError, match=r"cells\.h5ad: at row 0, column 2 expected a whole number, got 0\.5"):
+    with pytest.raises(DataError, match=r"at row 0 \('c1'\), column 2 \('g3'\) expected a whole number, got 0\.5"):
         read(h5ad)
     with pytest.raises(DataError, match=r"cells\.h5ad: The AnnData has no layer 'spliced'"):
         read(h5ad, layer="spliced")

@@ -46,18 +46,25 @@ def test_seeds_and_generators():
     assert not np.array_equal(hold_out_rows(50, 5, rng)[1], hold_out_rows(50, 5, rng)[1])
 
 
-@pytest.mark.parametrize("n", [0, -1, 10, 11])
+@pytest.mark.parametrize("n", [0, -1, 10, 11, 2.5, 0.1, "x", True])
 def test_hold_out_bounds(n):
-    with pytest.raises(DataError, match=f"at least 1 and leave a row to fit: below 10 here, got {n}"):
+    with pytest.raises(DataError, match=f"at least 1, that leaves a row to fit: below 10 here, got {n!r}"):
         hold_out_rows(10, n, 0)
 
 
-def test_hold_out_takes_whole_numbers():
-    with pytest.raises(TypeError):
-        hold_out_rows(10, 2.5, 0)
+def test_seeds_that_are_none():
+    for call in (lambda rng: hold_out_rows(10, 2, rng), lambda rng: split_entries([[1]], 0.5, rng)):
+        with pytest.raises(DataError, match="rng must be a seed"):
+            call("x")
 
 
-@pytest.mark.parametrize("observed", [0, 1, -0.1, 1.5, float("nan")])
+def test_whatever_holds_counts_can_be_split():
+    dense = np.random.default_rng(0).poisson(1.0, (10, 5))
+    assert hold_out(sparse.csc_matrix(dense), 3, 1).train == hold_out(as_counts(dense), 3, 1).train
+    assert split_entries(dense, 0.5, 1) == split_entries(as_counts(dense), 0.5, 1)
+
+
+@pytest.mark.parametrize("observed", [0, 1, -0.1, 1.5, float("nan"), "x", None])
 def test_observed_is_a_fraction(observed):
     with pytest.raises(DataError, match="between 0 and 1, both excluded"):
         split_entries(as_counts([[1]]), observed, 0)

@@ -1,9 +1,14 @@
 """Simulated data have the moments that the model gives them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from cormorant.datasets import simulate
+from cormorant.datasets import simulate, simulate_prior
+from cormorant.datasets.simulators import PRIOR
+from cormorant.measures import component_correlation
 from cormorant.models.cnpf import MODELS
 
 
@@ -36,6 +41,72 @@ def test_planted_locations_are_the_truth():
     assert drawn.correlation[0, 2] == pytest.approx(-1.0)
     empirical = np.corrcoef(drawn.field.T)
     assert np.allclose(empirical, drawn.correlation, atol=0.02)
+
+
+def test_the_truth_of_given_weights_has_its_sticks():
+    drawn = simulate("hgp", 10, 10, 4, weight=0.3)
+    assert drawn.total == pytest.approx(1.2)
+    assert drawn.sticks == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1])
+    assert np.array_equal(drawn.correlation, component_correlation(drawn.locations))
+    assert drawn.alpha is None
+
+
+def uniform(draws):
+    """Whether probabilities look uniform; at this level one of a thousand sound seeds fails."""
+    return stats.kstest(draws, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_everything_follows_its_prior(model):
+    """Each quantity at the distribution function that the generative story gives it is uniform."""
+    hyper = replace(PRIOR, a_alpha=3.0, b_alpha=1.5, a_c=4.0, b_c=2.0, sigma_l2=0.3, a0=0.7, b0=2.0)
+    rng = np.random.default_rng(0)
+    draws = [simulate_prior(model, 2, 3, 6, 2, hyper=hyper, seed=rng) for _ in range(400)]
+    alpha, c = np.array([d.alpha for d in draws]), np.array([d.c for d in draws])
+    assert uniform(stats.gamma.cdf(alpha, 3.0, scale=1 / 1.5))
+    assert uniform(stats.gamma.cdf(c, 4.0, scale=1 / 2.0))
+    assert uniform(stats.gamma.cdf([d.total for d in draws], alpha, scale=1 / c))
+    sticks = np.array([d.sticks for d in draws])
+    assert uniform(stats.beta.cdf(sticks[:, :-1], 1.0, alpha[:, None]).ravel())
+    assert np.all(sticks[:, -1] == 1.0)
+    assert uniform(stats.gamma.cdf(np.ravel([d.atoms for d in draws]), 0.7, scale=1 / 2.0))
+    locations = np.ravel([d.locations for d in draws])
+    assert (
+        uniform(stats.norm.cdf(locations, scale=np.sqrt(0.3))) if MODELS[model].has_locations else len(locations) == 0
+    )
+
+
+def test_drawn_weights_are_those_of_the_sticks():
+    drawn = simulate_prior(n_rows=5, n_components=30, seed=4)
+    assert drawn.weights.sum() == pytest.approx(drawn.total)
+    rest = np.cumsum(drawn.weights[::-1])[::-1]
+    assert drawn.weights / rest == pytest.approx(drawn.sticks)
+
+
+def test_rows_drawn_from_the_prior_follow_their_rates():
+    drawn = simulate_prior("cnpf", n_rows=2000, n_columns=30, n_components=5, seed=1)
+    rates = drawn.x @ drawn.atoms
+    # Given the rates the total is Poisson: four standard deviations.
+    assert abs(drawn.counts.total - rates.sum()) < 4 * np.sqrt(rates.sum())
+    ratio = drawn.x / np.exp(drawn.field)
+    error = 4 * np.sqrt(drawn.weights / 2000)  # x / r(F) ~ Gamma(w, 1) has variance w
+    assert np.all(np.abs(ratio.mean(axis=0) - drawn.weights) < error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_rows": 0}, "n_rows must be a whole number of at least 1, got 0"),
+        ({"n_columns": 2.5}, "n_columns must be a whole number"),
+        ({"sigma_l2": -1.0}, "sigma_l2 must be positive"),
+        ({"sigma_m2": np.nan}, "sigma_m2 must be positive"),
+        ({"row_total": "x"}, "row_total must be positive"),
+        ({"locations": np.full((10, 2), np.nan)}, "locations must be 10 components x D, finite"),
+    ],
+)
+def test_wrong_numbers_name_themselves(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(**arguments)
 
 
 def test_same_seed_same_data_and_wrong_arguments():

@@ -1,6 +1,7 @@
 """Saving and loading: whole, versioned, and clear about what is wrong with a file."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ def saved(counts, tmp_path):
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 @pytest.mark.parametrize("inference", ["structured", "mean-field"])
 def test_round_trip(name, inference, counts, tmp_path):
-    model = ESTIMATORS[name](n_components=4, max_epochs=3, inference=inference, random_state=0).fit(counts)
+    model = ESTIMATORS[name](n_components=4, max_epochs=3, inference=inference, validation=10, random_state=0)
+    model.fit(counts)
     model.held_out_rows_ = np.array([3, 5])
     model.save(tmp_path / "deep" / "fit")
     again = cormorant.load(tmp_path / "deep" / "fit")
@@ -38,6 +40,8 @@ def test_round_trip(name, inference, counts, tmp_path):
     assert np.array_equal(again.transform(counts), model.transform(counts))
     assert np.array_equal(again._row_weights, model._row_weights)
     assert np.array_equal(again.held_out_rows_, [3, 5])
+    assert np.array_equal(again.validation_rows_, model.validation_rows_)
+    assert not again.interrupted_
     assert np.array_equal(again.row_names_, counts.row_names)
     assert np.array_equal(again.column_names_, counts.column_names)
     assert again.history_ == model.history_
@@ -81,10 +85,71 @@ def test_wrong_class(saved):
     assert isinstance(HGP.load(saved), HGP)
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_nothing_else_is_ever_replaced(saved, tmp_path, overwrite):
+    """Neither a file, nor a model beside which somebody keeps notes."""
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(FileExistsError, match="is a file, and a model is saved as a folder"):
+        load(saved).save(tmp_path / "file", overwrite=overwrite)
+    (saved / "notes.txt").write_text("my notes")
+    with pytest.raises(FileExistsError, match=r"holds other files too \(notes.txt\)"):
+        load(saved).save(saved, overwrite=overwrite)
+    assert (saved / "notes.txt").read_text() == "my notes"
+
+
+def test_the_record_of_the_command_line_is_replaced_with_its_model(saved):
+    (saved / "run.json").write_text("{}")
+    load(saved).save(saved, overwrite=True)
+    assert not (saved / "run.json").exists()
+
+
+def test_a_link_goes_on_pointing_to_the_folder(saved, tmp_path):
+    model = load(saved)
+    (tmp_path / "latest").symlink_to(saved)
+    model.save(tmp_path / "latest", overwrite=True)
+    assert (tmp_path / "latest").is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fit", "latest"]
+    assert np.array_equal(load(saved).components_, model.components_)
+
+
+def test_a_folder_where_nothing_can_be_written(saved, tmp_path):
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(OSError, match="the model could not be saved"):
+        load(saved).save(tmp_path / "file" / "fit")
+
+
+def test_saved_models_can_be_read_by_others(saved, tmp_path):
+    (tmp_path / "plain").mkdir()
+    assert saved.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_swap_that_fails_half_way_leaves_the_old_model(saved, monkeypatch, failing):
+    """An interrupt at the first or the second of the two renames."""
+    model = load(saved)
+    rename, calls = Path.rename, []
+
+    def fail_once(self, target):
+        calls.append(target)
+        if len(calls) == failing:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_once)
+    with pytest.raises(KeyboardInterrupt):
+        model.save(saved, overwrite=True)
+    monkeypatch.undo()
+    assert np.array_equal(load(saved).components_, model.components_)
+    assert [p.name for p in saved.parent.iterdir()] == ["fit"]
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda f: (f / "model.json").write_text("{"), "damaged"),
+        (lambda f: (f / "model.json").write_text("[1]"), "damaged"),
+        (lambda f: (f / "model.json").write_bytes(b"\xff\xfe"), "damaged"),
+        (lambda f: (f / "model.json").write_text('{"format": true}'), "damaged"),
         (lambda f: (f / "arrays.safetensors").write_bytes(b"abc"), "damaged or cut short"),
         (
             lambda f: (f / "arrays.safetensors").write_bytes((f / "arrays.safetensors").read_bytes()[:-100]),
@@ -93,8 +158,13 @@ def test_wrong_class(saved):
         (lambda f: (f / "arrays.safetensors").unlink(), "incomplete"),
         (lambda f: _flip(f / "arrays.safetensors"), "damaged"),
         (lambda f: _edit(f, format=99), "Upgrade cormorant"),
-        (lambda f: _edit(f, model="unheard-of"), "not a complete model"),
-        (lambda f: _edit(f, globals={}), "not a complete model"),
+        (lambda f: _edit(f, globals={"alpha": 2.0}), "damaged or was changed"),
+        (lambda f: _edit(f, sha256=None), "damaged or was changed"),
+        (lambda f: _forge(f, model="unheard-of"), "not a complete model"),
+        (lambda f: _forge(f, globals={}), "not a complete model"),
+        (lambda f: _forge(f, parameters={"n_topics": 3}), "not a complete model"),
+        (lambda f: _forge(f, column_names=["one"]), r"the length of column_names \(1, not 30\)"),
+        (lambda f: _forge(f, row_names=["one"]), r"the length of row_names \(1, not 80\)"),
     ],
 )
 def test_damaged_files(saved, damage, message):
@@ -103,9 +173,35 @@ def test_damaged_files(saved, damage, message):
         load(saved)
 
 
-def test_no_model_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="not a saved model"):
+def test_no_model_there(saved, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"not a saved model: it has no model\.json"):
         load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="it does not exist"):
+        load(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="it is a file; give the folder"):
+        load(saved / "model.json")
+
+
+def test_files_from_before_the_checksum_are_read(saved, tmp_path):
+    document = json.loads((saved / "model.json").read_text())
+    del document["fitted"]["interrupted_"]
+    _forge(saved, fitted=document["fitted"])
+    model = load(saved)
+    assert not model.interrupted_
+    model.save(tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+@pytest.mark.parametrize("inference", ["structured", "mean-field"])
+def test_partial_fit_goes_on_as_if_never_saved(name, inference, counts, tmp_path):
+    model = ESTIMATORS[name](n_components=4, inference=inference, random_state=0)
+    model.partial_fit(counts.rows(slice(0, 40))).partial_fit(counts.rows(slice(40, 80)))
+    again = load(model.save(tmp_path / "fit"))
+    for each in (model, again):
+        each.partial_fit(counts.rows(slice(20, 60)))
+    assert np.array_equal(again.components_, model.components_)
+    assert np.array_equal(again.weights_, model.weights_)
+    assert len(again.history_) == 3
 
 
 def _flip(file):
@@ -117,3 +213,11 @@ def _flip(file):
 def _edit(folder, **changes):
     file = folder / "model.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def _forge(folder, **changes):
+    """A change that the checksum does not show."""
+    _edit(folder, **changes)
+    document = json.loads((folder / "model.json").read_text())
+    del document["sha256"]
+    (folder / "model.json").write_text(json.dumps(document))

@@ -99,6 +99,12 @@ def test_a_row_that_has_shown_every_column_gets_none(fitted):
     assert len(fitted.top_columns(np.ones((1, 60)), n=5)) == 0
 
 
+@pytest.mark.parametrize("n", [0, -1, 2.5, "x"])
+def test_a_list_has_a_whole_number_of_columns(fitted, counts, n):
+    with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
+        fitted.top_columns(counts.rows([0]), n=n)
+
+
 def test_exposure_scales_the_weights(counts):
     train = counts.rows(slice(0, 300))
     model = HGP(5, max_epochs=5, random_state=0, validation=0).fit(train, exposure=np.ones(300))

@@ -7,6 +7,7 @@ from cormorant.data import as_counts, hold_out, split_entries
 from cormorant.datasets import simulate
 from cormorant.estimators import CNPF, HGP
 from cormorant.evaluation import compare, perplexity, ranking_metrics
+from cormorant.evaluation.ranking import rank
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
 
@@ -37,9 +38,67 @@ def test_compare_scores_every_model_on_one_split(counts):
     assert "cnpf" in str(found)
 
 
-def test_compare_takes_estimators_by_label(counts):
-    found = compare(counts, {"tiny": HGP(2, max_epochs=2, random_state=0)}, n_held_out=50, observed=[0.5])
+def test_compare_takes_estimators_by_label_and_leaves_them_alone(counts):
+    given = HGP(2, max_epochs=2, random_state=0)
+    found = compare(counts, {"tiny": given}, n_held_out=50, observed=[0.5])
     assert found.records[0]["model"] == "tiny"
+    assert not hasattr(given, "components_")
+    pair = split_entries(hold_out(counts, 50, np.random.default_rng(1)).held_out, 0.5, _after_rows(counts, 1))
+    assert found.records[0]["perplexity"]["0.5"] == perplexity(found.models["tiny"], *pair)
+
+
+def _after_rows(counts, seed):
+    """The generator that has drawn the held-out rows."""
+    rng = np.random.default_rng(seed)
+    rng.permutation(counts.n_rows)
+    return rng
+
+
+def test_compare_calls_the_callbacks_it_was_given(counts):
+    """Not copies of them: clone copies the object behind a method."""
+
+    class Watcher:
+        epochs = 0
+
+        def __call__(self, info, state):
+            self.epochs += 1
+
+    watcher = Watcher()
+    compare(counts, {"a": HGP(2, max_epochs=3, validation=0, callbacks=[watcher])}, n_held_out=50, observed=[0.5])
+    assert watcher.epochs == 3
+
+
+def test_compare_fits_all_four_by_default(counts):
+    found = compare(counts, n_held_out=60, n_components=3, max_epochs=2, n_dims=2)
+    assert list(found.models) == ["hgp", "scaled-hgp", "cnpf", "softplus-cnpf"]
+    assert len(found.table()) == 4
+
+
+def test_compare_seeds_the_fits(counts):
+    def components(**seeds):
+        found = compare(counts, ["hgp"], n_held_out=60, n_components=3, max_epochs=2, **seeds)
+        return found.models["hgp"].components_
+
+    assert np.array_equal(components(), components())
+    assert np.array_equal(components(seed=1, random_state=7), components(seed=1, random_state=7))
+    assert not np.array_equal(components(random_state=7), components(random_state=8))
+    given = {"a": HGP(3, max_epochs=2, random_state=3)}
+    own = compare(counts, given, n_held_out=60).models["a"]
+    assert own.random_state == 3
+    assert compare(counts, given, n_held_out=60, random_state=7).models["a"].random_state == 7
+
+
+def test_an_interrupt_ends_the_comparison_with_what_is_finished(counts, caplog):
+    def interrupt(info, state):
+        raise KeyboardInterrupt
+
+    models = {"first": HGP(2, max_epochs=2), "second": HGP(2, callbacks=[interrupt]), "third": HGP(2)}
+    found = compare(counts, models, n_held_out=60)
+    assert list(found.models) == ["first"]
+    assert [r["model"] for r in found.records] == list(found.table().index) == ["first"]
+    assert "only first of first, second, third" in caplog.text
+    with pytest.raises(KeyboardInterrupt):
+        compare(counts, {"second": models["second"]}, n_held_out=60)
 
 
 def test_compare_refuses_what_it_does_not_know(counts):
@@ -47,6 +106,31 @@ def test_compare_refuses_what_it_does_not_know(counts):
         compare(counts, ["lda"], n_held_out=50)
     with pytest.raises(TypeError, match="n_topics"):
         compare(counts, ["hgp"], n_held_out=50, n_topics=3)
+    with pytest.raises(ValueError, match="set n_components in the estimators"):
+        compare(counts, {"a": HGP(2)}, n_held_out=50, n_components=3)
+    with pytest.raises(ValueError, match="models must name at least one of hgp"):
+        compare(counts, [], n_held_out=50)
+    with pytest.raises(ValueError, match="models must be names, or a dict of estimators"):
+        compare(counts, HGP(2), n_held_out=50)
+    for observed in (0.5, []):
+        with pytest.raises(ValueError, match="observed must be a list of fractions"):
+            compare(counts, ["hgp"], n_held_out=50, observed=observed)
+
+
+def test_recall_and_ndcg_of_a_list_worked_out_by_hand():
+    """Two rows, six columns, lists of three.
+
+    Row 0 has shown column 0; its list is 1, 2, 3 (column 0 would have been first). It wants 1, 3, 4, 5: hits at ranks
+    1 and 3 of four wanted. DCG = 1/log2(2) + 1/log2(4) = 1.5; ideal (three of four fit) 1 + 1/log2(3) + 1/2.
+    Row 1 has shown nothing; its list is 5, 4, 3. It wants 4: a hit at rank 2 of one. DCG = 1/log2(3); ideal 1.
+    Row 2 wants what it has shown and nothing else: it has nothing to find.
+    """
+    scores = np.array([[9.0, 8, 7, 6, 5, 4], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]])
+    seen = as_counts([[2, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]])
+    test = as_counts([[0, 1, 0, 5, 1, 1], [0, 0, 0, 0, 3, 0], [0, 0, 2, 0, 0, 0]])
+    recall, ndcg = rank(scores, seen, test, 3)
+    assert recall == pytest.approx([2 / 4, 1 / 1])
+    assert ndcg == pytest.approx([1.5 / (1.5 + 1 / np.log2(3)), 1 / np.log2(3)])
 
 
 def test_ranking_metrics_by_hand(fitted, counts):
@@ -63,7 +147,7 @@ def test_ranking_metrics_by_hand(fitted, counts):
             continue
         order = [i for i in np.argsort(-probability[u], kind="stable") if dense_seen[u, i] == 0][:n]
         hits = np.array([i in wanted for i in order])
-        recalls.append(hits.sum() / min(n, len(wanted)))
+        recalls.append(hits.sum() / len(wanted))
         discount = 1 / np.log2(np.arange(2, n + 2))
         gains.append((hits * discount).sum() / discount[: min(n, len(wanted))].sum())
     assert found == pytest.approx({f"recall@{n}": np.mean(recalls), f"ndcg@{n}": np.mean(gains)})
@@ -77,11 +161,15 @@ def test_wrong_arguments(fitted, counts):
     for metric in (perplexity, ranking_metrics):
         with pytest.raises(ValueError, match="one shape"):
             metric(fitted, seen, test.rows(slice(0, 3)))
-    with pytest.raises(ValueError, match="n must be between 1 and the 200 columns"):
+    with pytest.raises(ValueError, match="n must be a whole number between 1 and the 200 columns, got 0"):
         ranking_metrics(fitted, seen, test, 0)
     narrow = seen.columns(slice(0, 50))
-    with pytest.raises(ValueError, match="the model has 200 columns"):
+    with pytest.raises(ValueError, match="X has 50 features, but CNPF is expecting 200"):
         perplexity(fitted, narrow, narrow)
+    named = seen.named(column_names=[f"c{i}" for i in range(200)])
+    model = HGP(2, max_epochs=1).fit(named)
+    with pytest.raises(ValueError, match="another order"):
+        ranking_metrics(model, named.columns(np.arange(200)[::-1]), named)
     nothing = as_counts(np.zeros((30, 200), int))
     with pytest.raises(ValueError, match="nothing to"):
         ranking_metrics(fitted, seen, nothing)

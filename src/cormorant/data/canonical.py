@@ -1,7 +1,8 @@
 """The canonical form of a count matrix: one set of arrays for one matrix, whatever it came as.
 
 Rows in order, columns sorted within a row, duplicates summed, no stored zeros; offsets in int64, column
-indices in int32 where they fit; whole numbers in int32 or int64, other non-negative numbers in float64.
+indices in int32 where they fit; whole numbers in int32 or int64, other non-negative numbers in float64 (and
+whole numbers too where their total is past 2**62, so that no sum of entries overflows).
 Two equal matrices therefore have equal arrays, and whatever walks over the entries (a random split, say)
 does not depend on how the matrix was stored.
 """
@@ -21,6 +22,7 @@ from cormorant.data.errors import DataError
 
 INT32_MAX = np.iinfo(np.int32).max
 INT64_MAX = np.iinfo(np.int64).max
+LARGEST_WHOLE_TOTAL = 2.0**62  # half of what int64 holds, since this total is itself rounded
 
 #: Says where an entry is: (row, column) -> "row 3, column 7 ('game')".
 Place = Callable[[int, int], str]
@@ -69,12 +71,18 @@ def as_numbers(values: NDArray[Any], entry: Callable[[int], str]) -> NDArray[Any
     )
 
 
+def summable(values: NDArray[Any]) -> NDArray[Any]:
+    """`values` in a type that holds every sum of some of them: int64, or float64 for fractions and huge totals."""
+    fits = values.dtype.kind != "f" and values.sum(dtype=np.float64) < LARGEST_WHOLE_TOTAL
+    return values.astype(np.int64 if fits else np.float64, copy=False)
+
+
 def narrowed(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy as int32 or int64 if every value is whole, as float64 otherwise."""
-    largest = values.max(initial=0)
-    if values.dtype.kind == "f" and (largest > INT64_MAX or (values != np.floor(values)).any()):
+    """A copy as int32 or int64 if every value is whole and their total is not huge, as float64 otherwise."""
+    is_whole = values.dtype.kind != "f" or bool((values == np.floor(values)).all())
+    if not is_whole or values.sum(dtype=np.float64) >= LARGEST_WHOLE_TOTAL:
         return values.astype(np.float64)
-    return values.astype(np.int32 if largest <= INT32_MAX else np.int64)
+    return values.astype(np.int32 if values.max(initial=0) <= INT32_MAX else np.int64)
 
 
 def index_dtype(n_columns: int) -> type[np.int32] | type[np.int64]:
@@ -107,10 +115,27 @@ def check_values(values: NDArray[Any], entry: Callable[[int], str]) -> None:
         faulty |= values < 0
     if faulty.any():
         first = int(np.argmax(faulty))
-        raise DataError(f"Counts must be non-negative and finite, but the entry at {entry(first)} is {values[first]}.")
+        raise DataError(
+            f"Counts must be non-negative and finite, but the entry at {entry(first)} is {values[first]}. "
+            + _remedy(values[first])
+        )
     if values.dtype.kind == "u" and values.max(initial=0) > INT64_MAX:
         first = int(np.argmax(values > INT64_MAX))
         raise DataError(f"The entry at {entry(first)}, {values[first]}, is past 2**63 - 1; rescale the counts.")
+    with np.errstate(over="ignore"):
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total):
+        first = int(np.argmax(values))
+        raise DataError(f"The counts sum past 1.8e308 (largest: {values[first]} at {entry(first)}); rescale them.")
+
+
+def _remedy(value: Any) -> str:
+    """What to do about a faulty entry, in words that scikit-learn's checks look for too."""
+    if np.isnan(value):
+        return "NaN is no count: put a zero there and, where the count is missing, say so in the mask of fit."
+    if value < 0:
+        return "Negative values in data are no counts: undo any centring or log transform, or set them to zero."
+    return "Replace inf by the count it stands for."
 
 
 def _is_sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> bool:
@@ -123,8 +148,7 @@ def _is_sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> bool:
 
 def _summed(indptr: NDArray[np.int64], indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]) -> CSR:
     """Sort each row, add duplicates in a wide type and drop zeros."""
-    wide = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
-    matrix: Any = sparse.csr_matrix((wide, indices, indptr), shape=shape, copy=True)
+    matrix: Any = sparse.csr_matrix((summable(values), indices, indptr), shape=shape, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return CSR(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)

@@ -59,11 +59,14 @@ def _sparse_rows(X: Any) -> Any:
 def _as_csr(X: Any) -> Any:
     if X.ndim != 2:
         raise DataError(f"Counts need a matrix (2-D), got a sparse array of {X.ndim} dimension(s).")
-    if X.format == "csr":
-        return X
-    if X.dtype.kind in "biu":  # coordinates may repeat, and small types would overflow when summed
-        X = X.astype(np.uint64 if X.dtype == np.uint64 else np.int64)
-    return X.tocsr()
+    return _coordinates_by_row(X) if X.format == "coo" else X.tocsr()
+
+
+def _coordinates_by_row(X: Any) -> Any:
+    """Coordinates sorted by row, repeated ones still apart: `Counts` checks each before it sums them."""
+    order = np.argsort(X.row, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(X.row, minlength=X.shape[0]))])
+    return sparse.csr_matrix((X.data[order], X.col[order], indptr), shape=X.shape)
 
 
 def _dense_rows(X: Any) -> Any:

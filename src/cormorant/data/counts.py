@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from cormorant.data.canonical import CSR, canonical_csr, narrowed
 from cormorant.data.errors import DataError
+from cormorant.data.names import Names, checked_names, first_names, label, positions, take
 from cormorant.data.triples import sum_triples
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Counts:
     Attributes:
         indptr: Offsets of the rows, int64, so that more than 2**31 entries fit.
         indices: Columns of the entries, rising within each row; int32 where the columns allow it.
-        data: The entries: int32 (int64 where needed) if all are whole numbers, else float64.
+        data: The entries: int32 (int64 where needed) if all are whole numbers whose total is below 2**62, else
+            float64. So no sum of entries overflows.
         shape: Rows and columns.
         row_names: One string a row, or None.
         column_names: One string a column, or None.
@@ -42,16 +44,16 @@ class Counts:
     indices: NDArray[np.integer[Any]]
     data: NDArray[Any]
     shape: tuple[int, int]
-    row_names: NDArray[np.object_] | None = None
-    column_names: NDArray[np.object_] | None = None
+    row_names: Names = None
+    column_names: Names = None
 
     def __post_init__(self) -> None:
         n_rows, n_columns = (int(n) for n in self.shape)
-        row_names = _names(self.row_names, n_rows, "row")
-        column_names = _names(self.column_names, n_columns, "column")
+        row_names = checked_names(self.row_names, n_rows, "row")
+        column_names = checked_names(self.column_names, n_columns, "column")
 
         def place(row: int, column: int) -> str:
-            return f"{_label('row', row, row_names)}, {_label('column', column, column_names)}"
+            return f"{label('row', row, row_names)}, {label('column', column, column_names)}"
 
         csr = canonical_csr(self.indptr, self.indices, self.data, (n_rows, n_columns), place)
         self._set(csr, (n_rows, n_columns), row_names, column_names)
@@ -108,7 +110,7 @@ class Counts:
 
     @property
     def is_integer(self) -> bool:
-        """Whether every entry is a whole number."""
+        """Whether the entries are stored as whole numbers (see `data`)."""
         return self.data.dtype.kind == "i"
 
     def row_totals(self) -> NDArray[Any]:
@@ -130,18 +132,34 @@ class Counts:
         return matrix
 
     def rows(self, index: slice | ArrayLike) -> Self:
-        """The rows at `index` (a slice, a mask, integers, in any order), with their names."""
-        chosen = _positions(self.n_rows, index)
+        """The rows at `index` (a slice, a mask, integers or names, in any order), with their names."""
+        chosen = positions(self.n_rows, index, self.row_names, "row")
         lengths = np.diff(self.indptr)[chosen]
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[chosen] - indptr[:-1], lengths)
         csr = CSR(indptr, self.indices[entries], narrowed(self.data[entries]))
-        return self._trusted(csr, (len(chosen), self.n_columns), _take(self.row_names, chosen), self.column_names)
+        return self._trusted(csr, (len(chosen), self.n_columns), take(self.row_names, chosen), self.column_names)
 
     def columns(self, index: slice | ArrayLike) -> Self:
-        """The columns at `index` (a slice, a mask, integers, in any order), with their names."""
-        chosen = _positions(self.n_columns, index)
-        return self.from_csr(self.tocsr()[:, chosen], self.row_names, _take(self.column_names, chosen))
+        """The columns at `index` (a slice, a mask, integers or names, in any order), with their names."""
+        chosen = positions(self.n_columns, index, self.column_names, "column")
+        return self.from_csr(self.tocsr()[:, chosen], self.row_names, take(self.column_names, chosen))
+
+    def __getitem__(self, index: Any) -> Self:
+        """`counts[rows]` or `counts[rows, columns]`, always a matrix: scikit-learn splits data this way."""
+        if isinstance(index, tuple) and len(index) != 2:
+            raise IndexError(f"Counts take counts[rows] or counts[rows, columns], got {len(index)} indices.")
+        rows, columns = index if isinstance(index, tuple) else (index, ...)
+        chosen = self if rows is ... else self.rows(rows)
+        return chosen if columns is ... else chosen.columns(columns)
+
+    def __iter__(self) -> Iterator[Self]:
+        """Each row as counts of one row."""
+        return (self.rows(i) for i in range(self.n_rows))
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        """Refused: it would hold every zero, and NumPy calls this unasked."""
+        raise TypeError("Counts do not turn into a dense array by themselves; use counts.tocsr(), or its .toarray().")
 
     def entries(self, mask: NDArray[np.bool_]) -> Self:
         """The same shape and names with only the entries that `mask` (one truth value an entry) keeps."""
@@ -151,12 +169,21 @@ class Counts:
         csr = CSR(kept[self.indptr], self.indices[mask], narrowed(self.data[mask]))
         return self._trusted(csr, self.shape, self.row_names, self.column_names)
 
+    def place(self, entry: int) -> str:
+        """Where an entry (by its position in `data`) is, for messages: "row 3, column 7 ('game')"."""
+        row = int(np.searchsorted(self.indptr, entry, side="right")) - 1
+        return f"{self.row_label(row)}, {label('column', int(self.indices[entry]), self.column_names)}"
+
+    def row_label(self, row: int) -> str:
+        """A row for messages: its number, and its name if it has one."""
+        return label("row", row, self.row_names)
+
     def named(self, row_names: Any = None, column_names: Any = None) -> Self:
         """The same counts with these names; None keeps the present ones."""
         if row_names is None and column_names is None:
             return self
-        rows = self.row_names if row_names is None else _names(row_names, self.n_rows, "row")
-        columns = self.column_names if column_names is None else _names(column_names, self.n_columns, "column")
+        rows = self.row_names if row_names is None else checked_names(row_names, self.n_rows, "row")
+        columns = self.column_names if column_names is None else checked_names(column_names, self.n_columns, "column")
         return self._trusted(CSR(self.indptr, self.indices, self.data), self.shape, rows, columns)
 
     def __len__(self) -> int:
@@ -174,7 +201,7 @@ class Counts:
 
     def __repr__(self) -> str:
         kind = "whole numbers" if self.is_integer else "real numbers"
-        names = _first_names("rows", self.row_names) + _first_names("columns", self.column_names)
+        names = first_names("rows", self.row_names) + first_names("columns", self.column_names)
         return (
             f"Counts({self.n_rows:,} rows x {self.n_columns:,} columns, {self.nnz:,} nonzeros, "
             f"total {self.total:,}, {kind}{names})"
@@ -204,41 +231,6 @@ class Counts:
 
     def _totals(self, axis: int) -> NDArray[Any]:
         return np.asarray(self.tocsr().sum(axis=axis, dtype=self._sum_dtype())).ravel()
-
-
-def _names(names: Any, length: int, what: str) -> NDArray[np.object_] | None:
-    """An own array of Python strings (no padding to the longest), or None."""
-    if names is None:
-        return None
-    if isinstance(names, str):
-        raise DataError(f"{what}_names must be a sequence of {length} strings, got one string.")
-    array = np.array([str(name) for name in names], dtype=object)
-    if len(array) != length:
-        raise DataError(f"{what}_names must have one name for each of the {length} {what}s, got {len(array)}.")
-    return array
-
-
-def _positions(length: int, index: Any) -> NDArray[np.int64]:
-    """What `index` (a slice, a mask, integers) picks out of 0..length-1."""
-    if not isinstance(index, slice):
-        index = np.asarray(index)
-        index = index.astype(np.int64) if index.size == 0 else index
-    return np.atleast_1d(np.arange(length)[index])
-
-
-def _label(what: str, position: int, names: NDArray[np.object_] | None) -> str:
-    return f"{what} {position}" if names is None else f"{what} {position} ({names[position]!r})"
-
-
-def _first_names(what: str, names: NDArray[np.object_] | None) -> str:
-    if names is None:
-        return ""
-    shown = [repr(name if len(name) <= 24 else name[:21] + "...") for name in names[:3]]
-    return f"; {what} named {', '.join(shown)}{', ...' if len(names) > 3 else ''}"
-
-
-def _take(names: NDArray[np.object_] | None, chosen: NDArray[np.int64]) -> NDArray[np.object_] | None:
-    return None if names is None else names[chosen]
 
 
 def _same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cormorant.data.canonical import as_numbers, check_values
+from cormorant.data.canonical import as_numbers, check_values, summable
 from cormorant.data.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def sum_coordinates(
     counting: bool = False,
 ) -> sparse.csr_matrix[Any]:
     """Sum entries given by coordinates into a CSR matrix, and say how many shared a place with another."""
-    wide = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
-    matrix: Any = sparse.coo_matrix((wide, (rows, columns)), shape=shape).tocsr()
+    matrix: Any = sparse.coo_matrix((summable(values), (rows, columns)), shape=shape).tocsr()
     say_summed(len(values) - matrix.nnz, source, counting=counting)
     return matrix
 

@@ -1,6 +1,6 @@
 """Data to try things on: the embedded sample, and draws from the models."""
 
 from cormorant.datasets.nyt import load_nyt
-from cormorant.datasets.simulators import Simulation, simulate
+from cormorant.datasets.simulators import Simulation, simulate, simulate_prior
 
-__all__ = ["Simulation", "load_nyt", "simulate"]
+__all__ = ["Simulation", "load_nyt", "simulate", "simulate_prior"]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
 
 from cormorant.data import Counts, as_counts
-from cormorant.models.cnpf import get_model, link_function
+from cormorant.measures import component_correlation
+from cormorant.models.cnpf import Hyperparameters, PoissonFactorization, get_model, link_function
+
+BLOCK = 1024  # rows whose rates of all columns are held at a time
+
+# Where every number is drawn: few large weights, clear correlations, rows of very different length.
+PRIOR = Hyperparameters(
+    a0=0.1, b0=0.1, sigma_l2=0.5, sigma_m2=0.25, a_alpha=10.0, b_alpha=2.0, a_c=10.0, b_c=10.0
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -16,20 +25,20 @@ class Simulation:
     """Counts and what they were drawn from: y ~ Poisson(x a), x ~ Gamma(w, 1 / r(F)), F = d l^T + mu."""
 
     counts: Counts
-    atoms: np.ndarray  # components x columns
-    weights: np.ndarray  # w
-    locations: np.ndarray  # components x D
+    atoms: np.ndarray  # a, components x columns
+    weights: np.ndarray  # w_k = s v_k prod_{j<k} (1 - v_j)
+    total: float  # s
+    sticks: np.ndarray  # v, the last of them 1
+    locations: np.ndarray  # l, components x D
     field: np.ndarray  # F, rows x components
     x: np.ndarray  # rows x components
+    alpha: float | None = None  # mass and rate of the gamma process, where the weights were drawn from it
+    c: float | None = None
 
     @property
     def correlation(self) -> np.ndarray:
         """rho_km = l_k . l_m / (|l_k| |l_m|), zero where a component has no location."""
-        norms = np.linalg.norm(self.locations, axis=1)
-        unit = self.locations / np.where(norms > 0, norms, 1.0)[:, None]
-        rho = unit @ unit.T
-        np.fill_diagonal(rho, 1.0)
-        return rho
+        return component_correlation(self.locations)
 
 
 def simulate(
@@ -47,7 +56,7 @@ def simulate(
     locations: np.ndarray | None = None,
     seed: int | np.random.Generator = 0,
 ) -> Simulation:
-    """Draw a data set from a model.
+    """Draw a data set of a wanted size from a model whose components weigh the same (`simulate_prior` draws them too).
 
     Args:
         model: `cnpf`, `softplus-cnpf`, `scaled-hgp` or `hgp`.
@@ -64,23 +73,93 @@ def simulate(
         seed: Seed or generator.
     """
     spec = get_model(model)
-    for name, value in (("row_total", row_total), ("a0", a0), ("weight", weight)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, got {value!r}.")
+    _check_sizes(n_rows=n_rows, n_columns=n_columns, n_components=n_components, n_dims=n_dims)
+    _check_positive(row_total=row_total, a0=a0, weight=weight)
+    _check_positive(or_zero=True, sigma_l2=sigma_l2, sigma_m2=sigma_m2)
     rng = np.random.default_rng(seed)
     weights = np.full(n_components, float(weight))
     if locations is None:
         locations = rng.normal(size=(n_components, n_dims)) * np.sqrt(sigma_l2)
     locations = np.asarray(locations, dtype=np.float64)
-    if locations.ndim != 2 or len(locations) != n_components:
-        raise ValueError(f"locations must be {n_components} components x D, got shape {locations.shape}.")
-    if not spec.has_locations:
-        locations = np.zeros((n_components, 0))
+    if locations.ndim != 2 or len(locations) != n_components or not np.isfinite(locations).all():
+        raise ValueError(f"locations must be {n_components} components x D, finite; got shape {locations.shape}.")
+    locations = locations if spec.has_locations else np.zeros((n_components, 0))
+    field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng)
+    atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
+    atoms *= row_total / (x.mean(axis=0).sum() * atoms.sum(axis=1, keepdims=True))
+    sticks = 1.0 / np.arange(n_components, 0, -1)  # of equal weights
+    counts = _draw_counts(x, atoms, rng)
+    return Simulation(counts, atoms, weights, float(weights.sum()), sticks, locations, field, x)
+
+
+def simulate_prior(
+    model: str = "cnpf",
+    n_rows: int = 1000,
+    n_columns: int = 200,
+    n_components: int = 50,
+    n_dims: int = 5,
+    *,
+    hyper: Hyperparameters = PRIOR,
+    seed: int | np.random.Generator = 0,
+) -> Simulation:
+    """Draw everything, from alpha and c to the counts: the generative story of `cormorant.models.cnpf`.
+
+        alpha ~ Gamma(a_alpha, b_alpha)      c ~ Gamma(a_c, b_c)
+        s ~ Gamma(alpha, c)                  v_k ~ Beta(1, alpha), v_T = 1
+        l_k ~ N(0, sigma_l^2 I_D)            a_ki ~ Gamma(a0, b0)
+
+    and the rows given those.
+
+    Args:
+        model: `cnpf`, `softplus-cnpf`, `scaled-hgp` or `hgp`.
+        n_rows: Rows u.
+        n_columns: Columns i.
+        n_components: Truncation T of the gamma process.
+        n_dims: Dimension D of the locations.
+        hyper: The numbers that are given, not drawn.
+        seed: Seed or generator.
+    """
+    spec = get_model(model)
+    _check_sizes(n_rows=n_rows, n_columns=n_columns, n_components=n_components, n_dims=n_dims)
+    rng = np.random.default_rng(seed)
+    alpha, c = rng.gamma(hyper.a_alpha) / hyper.b_alpha, rng.gamma(hyper.a_c) / hyper.b_c
+    total, sticks = rng.gamma(alpha) / c, np.append(rng.beta(1.0, alpha, size=n_components - 1), 1.0)
+    locations = rng.normal(size=(n_components, n_dims if spec.has_locations else 0)) * np.sqrt(hyper.sigma_l2)
+    atoms = rng.gamma(hyper.a0, size=(n_components, n_columns)) / hyper.b0
+    weights = total * sticks * np.append(1.0, np.cumprod(1.0 - sticks[:-1]))
+    field, x = _draw_rows(spec, n_rows, weights, locations, hyper.sigma_m2, rng)
+    counts = _draw_counts(x, atoms, rng)
+    return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, c)
+
+
+def _draw_rows(
+    spec: PoissonFactorization,
+    n_rows: int,
+    weights: np.ndarray,
+    locations: np.ndarray,
+    sigma_m2: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """F_uk = l_k . d_u + mu_u and x_uk ~ Gamma(w_k, 1 / r(F_uk)), rows x components."""
     field = rng.normal(size=(n_rows, locations.shape[1])) @ locations.T
     if spec.has_mean:
         field = field + rng.normal(size=(n_rows, 1)) * np.sqrt(sigma_m2)
-    x = rng.gamma(weights, size=field.shape) * link_function(spec.link, field)
-    atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
-    atoms *= row_total / (x.mean(axis=0).sum() * atoms.sum(axis=1, keepdims=True))
-    blocks = [sparse.csr_matrix(rng.poisson(x[i : i + 1024] @ atoms)) for i in range(0, n_rows, 1024)]
-    return Simulation(as_counts(sparse.vstack(blocks).tocsr()), atoms, weights, locations, field, x)
+    return field, rng.gamma(weights, size=field.shape) * link_function(spec.link, field)
+
+
+def _draw_counts(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> Counts:
+    """y_ui ~ Poisson(sum_k x_uk a_ki), never dense for more than a block of rows."""
+    blocks = [sparse.csr_matrix(rng.poisson(x[i : i + BLOCK] @ atoms)) for i in range(0, len(x), BLOCK)]
+    return as_counts(sparse.vstack(blocks).tocsr())
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int | np.integer) or size < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {size!r}.")
+
+
+def _check_positive(or_zero: bool = False, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if not (isinstance(value, Real) and np.isfinite(value) and (value > 0 or (or_zero and value == 0))):
+            raise ValueError(f"{name} must be positive{' or zero' if or_zero else ''}, got {value!r}.")

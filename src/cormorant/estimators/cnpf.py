@@ -53,8 +53,16 @@ class CNPF(Factorization):
         n_components_used_: The fewest components that together hold 99% of the counts.
         hyperparameters_: The paper's numbers as the fit used them.
         bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
-        history_: One dict an epoch: seconds, step size, bound, validation perplexity.
+        history_: One dict an epoch (and a call of `partial_fit`): seconds, step size, bound, validation perplexity.
+        n_epochs_: How many they are.
         stop_reason_: Why the fit ended, in a sentence.
+        interrupted_: Whether that was Ctrl-C.
+        validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them (the
+            start, which is soon forgotten, is drawn from all rows).
+        held_out_rows_: Positions of rows that whoever called `fit` had held out and notes here (the command line does).
+        n_rows_seen_: Rows that the components were fitted to, each call of `partial_fit` counted.
+        row_names_: Names of the rows of X, if they had any; None after `partial_fit`.
+        column_names_: Names of the columns, if they had any.
     """
 
     model = MODELS["cnpf"]

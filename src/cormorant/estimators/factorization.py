@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,30 +16,23 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
+from cormorant.estimators.fitted import FittedMixin
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
-from cormorant.estimators.progress import progress
+from cormorant.estimators.progress import progress_bars
 from cormorant.inference import fit as loop
-from cormorant.inference.globals import sticks_of
 from cormorant.inference.predictive import BLOCK, Validation, infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import start_globals
-from cormorant.inference.state import Globals, State, Statistics
-from cormorant.measures import component_correlation
+from cormorant.inference.state import State, Statistics
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
-
-USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
-
-
-class TruncationWarning(UserWarning):
-    """Every component is in use: the truncation may be too low."""
 
 
 class Factorization(
-    PredictionMixin, PersistenceMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    FittedMixin, PredictionMixin, PersistenceMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Parameters and fitting, shared by all four models; see `CNPF` for their meaning."""
 
@@ -111,47 +105,62 @@ class Factorization(
         counts = to_counts(self, X, reset=True)
         rows = to_rows(counts, exposure, mask)
         rng = self._generator()
-        scheme, states = self._begin(rows.counts, rng, resume=self.warm_start)
-        kept_aside = resolve.resolve_validation_rows(self.validation, counts.n_rows)
-        train, validation = rows, None
-        if kept_aside:
-            train_index, validation_index = hold_out_rows(counts.n_rows, kept_aside, rng)
-            train = rows.take(np.sort(train_index))
-            in_training = train.counts.column_totals() > 0
-            validation = Validation.split(rows.take(validation_index), in_training, rng)
+        scheme, states = self._begin(rows.counts, counts.n_rows, rng, resume=self.warm_start)
+        train, validation = self._keep_aside(rows, rng)
         with single_blas_thread():
             outcome = self._run(scheme, states, train, validation, rng)
             self._finish(scheme, outcome.state, counts.column_names)
-            self._row_weights = infer(scheme, self._globals, rows).mean
-        self.history_ = [asdict(info) for info in outcome.history]
-        exact = self.allocation == "digamma" or resolve.resolve_inference(self.inference) == "mean-field"
-        bounds = [info.bound for info in outcome.history if info.bound is not None and exact]
-        self.bound_ = bounds[-1] if bounds else None
-        self.n_rows_seen_ = train.n_rows
-        self.stop_reason_ = outcome.reason
-        self.n_epochs_ = len(outcome.history)
-        self.row_names_ = counts.row_names
-        self.held_out_rows_ = np.array([], dtype=np.int64)  # whoever holds rows out records them here
+            self._record(outcome.history, outcome.reason, outcome.interrupted)
+            self.n_rows_seen_ = train.n_rows
+            self.row_names_ = counts.row_names
+            self._row_weights = None  # until they are known: an interrupt leaves a model that is whole
+            self._row_weights = infer(self._fitted_scheme, self._globals, rows).mean
         self._warn_if_truncated()
         return self
 
+    def _keep_aside(self, rows: Rows, rng: np.random.Generator) -> tuple[Rows, Validation | None]:
+        """Rows to fit, and rows to stop by, whose positions become `validation_rows_`."""
+        self.held_out_rows_ = np.array([], dtype=np.int64)  # whoever holds rows out records them here
+        self.validation_rows_ = np.array([], dtype=np.int64)
+        kept_aside = resolve.resolve_validation_rows(self.validation, rows.n_rows)
+        if not kept_aside:
+            return rows, None
+        train_index, validation_index = hold_out_rows(rows.n_rows, kept_aside, rng)
+        self.validation_rows_ = np.sort(validation_index)
+        train = rows.take(np.sort(train_index))
+        in_training = train.counts.column_totals() > 0
+        return train, Validation.split(rows.take(validation_index), in_training, rng)
+
+    @property
+    def _has_bound(self) -> bool:
+        """Whether the scheme has a bound of the evidence; the zero-order allocation only has something like one."""
+        return self.allocation == "digamma" or resolve.resolve_inference(self.inference) == "mean-field"
+
     def partial_fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
-        """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far."""
+        """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
+
+        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`.
+        """
+        begin = time.perf_counter()
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
         rows = to_rows(counts, exposure, mask)
+        n_rows = (0 if first else self.n_rows_seen_) + counts.n_rows
         # The start around the column means: no race is run here, and it is the safer one.
-        scheme, (*_, state) = self._begin(rows.counts, self._generator(), resume=not first)
-        self.n_rows_seen_ = (0 if first else getattr(self, "n_rows_seen_", 0)) + counts.n_rows
-        state = replace(state, globals=replace(state.globals, hyper=self._hyper(self.n_rows_seen_, state)))
-        if isinstance(state.memory, Statistics):
-            state = replace(state, memory=state.memory * (self.n_rows_seen_ / state.memory.n_rows))
+        scheme, (*_, state) = self._begin(rows.counts, n_rows, self._generator(), resume=not first)
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
+        rho, bound = schedule(state.n_steps), None
         with single_blas_thread():
-            total = loop.sum_statistics(scheme, state.globals, rows.blocks(BLOCK, scheme.dtype))
-            state = scheme.global_step(state, total * (self.n_rows_seen_ / counts.n_rows), schedule(state.n_steps))
-        self._finish(scheme, state, counts.column_names, reorder=False)
-        self._row_weights = None
+            visits = rows.blocks(BLOCK, scheme.dtype)
+            total = loop.sum_statistics(scheme, state, visits, want_bound=self._has_bound)
+            total = total * (n_rows / counts.n_rows)
+            if self._has_bound:
+                bound = scheme.bound(state.globals, total)
+            state = scheme.global_step(state, total, rho)
+        self._finish(scheme, state, counts.column_names if first else self.column_names_, reorder=False)
+        self.n_rows_seen_ = n_rows
+        self._forget_rows(first)
+        self._record_step(time.perf_counter() - begin, rho, bound)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -176,8 +185,19 @@ class Factorization(
             select_backend(self.n_jobs),
         )
 
-    def _begin(self, counts: Counts, rng: np.random.Generator, resume: bool) -> tuple[Scheme, list[State]]:
-        """The scheme, and the states to start from: one to go on with, or several to try."""
+    def _begin(self, counts: Counts, n_rows: int, rng: np.random.Generator, resume: bool) -> tuple[Scheme, list[State]]:
+        """The scheme, and the states to start from: one to go on with, or several to try, for ``n_rows`` in all."""
+        self._check_parameters()
+        scheme = self._scheme()
+        if resume and hasattr(self, "_state"):
+            return scheme, [self._resumed(counts.n_columns, n_rows)]
+        hyper = self._hyper(n_rows)
+        return scheme, [
+            State(start_globals(self.model, counts, self.n_components, self.n_dims, hyper, rng, share))
+            for share in self._defaults().row_shares
+        ]
+
+    def _check_parameters(self) -> None:
         resolve.check_count("n_components", self.n_components)
         resolve.check_count("max_epochs", self.max_epochs)
         resolve.check_count("patience", self.patience)
@@ -185,25 +205,24 @@ class Factorization(
             resolve.check_count("n_dims", self.n_dims)
         resolve.check_number("tol", self.tol)
         resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        if not all(callable(callback) for callback in self.callbacks):
-            raise ValueError(f"callbacks must be functions of (info, state), got {self.callbacks!r}.")
-        scheme = self._scheme()
-        if resume and hasattr(self, "_state"):
-            g = self._state.globals
-            if g.atom_shape.shape != (counts.n_columns, self.n_components):
-                raise ValueError(
-                    f"going on from an earlier fit needs its {g.atom_shape.shape[0]} columns and n_components = "
-                    f"{g.n_components}; got {counts.n_columns} columns and n_components = {self.n_components}."
-                )
-            if g.locations.shape[1] != (self.n_dims if self.model.has_locations else 0):
-                raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}.")
-            hyper = self._hyper(counts.n_rows, self._state)
-            return scheme, [replace(self._state, globals=replace(g, hyper=hyper))]
-        hyper = self._hyper(counts.n_rows)
-        return scheme, [
-            State(start_globals(self.model, counts, self.n_components, self.n_dims, hyper, rng, share))
-            for share in self._defaults().row_shares
-        ]
+        if not self.tol >= 0:
+            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
+        if not isinstance(self.callbacks, Sequence) or not all(callable(callback) for callback in self.callbacks):
+            raise ValueError(f"callbacks must be functions of (info, state), in a list; got {self.callbacks!r}.")
+
+    def _resumed(self, n_columns: int, n_rows: int) -> State:
+        """The state to go on from, with what it remembers scaled to the rows there are now."""
+        g, memory = self._state.globals, self._state.memory
+        if g.atom_shape.shape != (n_columns, self.n_components):
+            raise ValueError(
+                f"going on from an earlier fit needs its {g.atom_shape.shape[0]} columns and n_components = "
+                f"{g.n_components}; got {n_columns} columns and n_components = {self.n_components}."
+            )
+        if g.locations.shape[1] != (self.n_dims if self.model.has_locations else 0):
+            raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}.")
+        if isinstance(memory, Statistics):
+            memory = memory * (n_rows / memory.n_rows)
+        return State(replace(g, hyper=self._hyper(n_rows, self._state)), memory, self._state.n_steps)
 
     def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:
         """The paper's numbers for so many rows; an a0 that is being learned goes on from ``state``."""
@@ -228,75 +247,14 @@ class Factorization(
         watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
         check_every = 5 if plan.is_full else 1
         settings = loop.Settings(self.max_epochs, self.tol, self.patience, watch, check_every)
-        with progress(self.verbose, self.max_epochs) as shown:
-            callbacks = [*shown, *self.callbacks]
+        with progress_bars([self.model.name]) if self.verbose else nullcontext({}) as bars:
+            callbacks = [*bars.values(), *self.callbacks]
             if watch == "perplexity" and validation and len(states) > 1:
                 return loop.race(scheme, states, rows, plan, settings, rng, validation, callbacks)
             return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)
-
-    def _finish(self, scheme: Scheme, state: State, column_names: Any, reorder: bool = True) -> None:
-        """Public attributes, the components in falling order of what they explain."""
-        g = state.globals
-        if reorder:
-            order = np.argsort(-_held_counts(g), kind="stable")
-            g = _reorder(g, order)
-            memory = state.memory.reorder(order) if isinstance(state.memory, Statistics) else None
-            state = State(g, memory, state.n_steps)
-        self._state, self._globals, self._fitted_scheme = state, g, scheme
-        self.components_ = np.ascontiguousarray(g.atom_mean.T)
-        self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
-        self.components_rate_ = g.atom_rate if g.atom_rate.ndim == 1 else np.ascontiguousarray(g.atom_rate.T)
-        self.weights_ = g.weights
-        self.total_, self.sticks_ = sticks_of(g.weights)
-        self.alpha_, self.c_ = g.alpha, g.c
-        self.locations_ = g.locations
-        self.correlation_ = component_correlation(g.locations)
-        self.hyperparameters_ = asdict(g.hyper)
-        held = _held_counts(g)
-        self.usage_ = held / held.sum()
-        falling = np.cumsum(np.sort(self.usage_)[::-1])
-        self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
-        self.column_names_ = column_names
-
-    def _restore(self, state: State, n_columns: int, row_names: Any, column_names: Any, features: Any) -> None:
-        """Become the fitted model that a file describes."""
-        self._finish(self._scheme(), state, column_names, reorder=False)
-        self.n_features_in_ = n_columns
-        self.row_names_ = row_names
-        if features is not None:
-            self.feature_names_in_ = features
-
-    def _warn_if_truncated(self) -> None:
-        if self.n_components_used_ == self.n_components and self.n_components > 1:
-            warnings.warn(
-                f"all {self.n_components} components are in use, so the data may need more: "
-                f"raise n_components (for example to {2 * self.n_components}).",
-                TruncationWarning,
-                stacklevel=3,
-            )
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.weights_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
-
-
-def _held_counts(g: Globals) -> np.ndarray:
-    """Expected counts of each component in the data: what its posterior shapes have above the prior's."""
-    return np.maximum((g.atom_shape - g.hyper.a0).sum(axis=0), 1e-300)
-
-
-def _reorder(g: Globals, order: np.ndarray) -> Globals:
-    return replace(
-        g,
-        # Contiguous, so that a model read from a file adds up in the same order.
-        atom_shape=np.ascontiguousarray(g.atom_shape[:, order]),
-        atom_rate=np.ascontiguousarray(g.atom_rate[..., order]),
-        weights=g.weights[order],
-        locations=g.locations[order],
-    )

@@ -11,65 +11,107 @@ from sklearn.utils.validation import check_array, validate_data
 from cormorant.data import Counts, as_counts
 from cormorant.inference.rows import Rows
 
-CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
+# Wider than any count or size factor; past them single precision or the Gaussian step of a row would break down.
+LEAST_ENTRY, LARGEST_ROW_TOTAL = 1e-30, 1e11
+LEAST_EXPOSURE, LARGEST_EXPOSURE = 1e-100, 1e100
 
 
 def to_counts(estimator: Any, X: Any, *, reset: bool) -> Counts:
     """Validated counts; remembers (``reset``) or checks the number and the names of the columns."""
-    if isinstance(X, Counts) or type(X).__module__.split(".")[0] == "anndata":
-        counts = as_counts(X)
-        _check_names(estimator, counts, reset)
+    package = type(X).__module__.split(".")[0]
+    if not (isinstance(X, Counts) or sparse.issparse(X) or package in ("pandas", "anndata")):
+        # For its messages on shapes and types; what an entry may be is said by Counts, with its place.
+        array = check_array(X, estimator=estimator, dtype="numeric", ensure_all_finite=False)
+    else:
+        array = X
+    counts = as_counts(array)
+    if 0 in counts.shape:
+        raise ValueError(f"X must have at least one row and one column; got shape {counts.shape}.")
+    frame: Any = X if hasattr(X, "columns") and not isinstance(X, Counts) else None
+    if reset:
         matrix: Any = counts.tocsr()
-        validate_data(estimator, matrix, reset=reset, skip_check_array=True)
+        validate_data(estimator, matrix if frame is None else frame, skip_check_array=True)
         return counts
-    names = getattr(X, "columns", None)
-    if not reset and names is None:
-        # A bare matrix has no names to compare with; its width is still checked.
-        checked = check_array(X, estimator=estimator, **CHECKS)
-        validate_data(estimator, checked, reset=False, skip_check_array=True)
-        return as_counts(checked)
-    checked = validate_data(estimator, X, reset=reset, **CHECKS)
-    if names is None:
-        return as_counts(checked)
-    counts = as_counts(checked, row_names=[str(name) for name in X.index], column_names=[str(name) for name in names])
-    _check_names(estimator, counts, reset)
+    if frame is not None and hasattr(estimator, "feature_names_in_"):
+        validate_data(estimator, frame, reset=False, skip_check_array=True)
+    _check_columns(estimator, counts)
     return counts
 
 
-def _check_names(estimator: Any, counts: Counts, reset: bool) -> None:
-    if reset or counts.column_names is None or getattr(estimator, "column_names_", None) is None:
-        return
-    if np.array_equal(counts.column_names, estimator.column_names_):
-        return
-    known = set(estimator.column_names_)
-    unknown = [name for name in counts.column_names if name not in known]
-    what = f"columns unknown to the fit: {unknown[:3]}" if unknown else "the columns in another order"
-    raise ValueError(
-        f"X must have the {len(estimator.column_names_)} columns of the fit, in their order; it has {what}. "
-        "Select them first, for example with Counts.columns(...)."
-    )
+def _check_columns(estimator: Any, counts: Counts) -> None:
+    """The columns must be those of the fit: by name where both have names, else by number."""
+    given, fitted = counts.column_names, getattr(estimator, "column_names_", None)
+    if given is not None and fitted is not None and not np.array_equal(given, fitted):
+        known = set(fitted)
+        unknown = [name for name in given if name not in known]
+        what = "the columns in another order"
+        if unknown:
+            what = f"{len(unknown)} columns unknown to the fit ({', '.join(map(repr, unknown[:3]))})"
+        elif len(given) < len(fitted):
+            what = f"only {len(given)} of them"
+        raise ValueError(
+            f"X must have the {len(fitted)} columns of the fit, in their order; it has {what}. "
+            "Choose them by name: as_counts(X).columns(model.column_names_)."
+        )
+    if counts.n_columns != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {counts.n_columns} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
 
 
 def to_rows(counts: Counts, exposure: Any, mask: Any) -> Rows:
     """Rows with their exposures, less the counts at missing entries."""
-    checked_exposure = None
-    if exposure is not None:
-        checked_exposure = np.asarray(exposure, dtype=np.float64)
-        if checked_exposure.shape != (counts.n_rows,) or not np.all(
-            np.isfinite(checked_exposure) & (checked_exposure > 0)
-        ):
-            raise ValueError(
-                f"exposure must be {counts.n_rows} positive numbers, one a row; got shape {checked_exposure.shape}"
-                f" with least value {checked_exposure.min(initial=np.inf):g}."
-            )
-    if mask is None:
-        return Rows(counts, checked_exposure)
-    missing = sparse.csr_matrix(mask).astype(bool).astype(np.float64)
-    if missing.shape != counts.shape:
-        raise ValueError(f"mask must have the shape of X, {counts.shape}; got {missing.shape}.")
-    missing.eliminate_zeros()
-    if missing.nnz == 0:
-        return Rows(counts, checked_exposure)
-    observed = counts.tocsr() - counts.tocsr().multiply(missing)
-    kept = Counts.from_csr(sparse.csr_matrix(observed), counts.row_names, counts.column_names)
-    return Rows(kept, checked_exposure, missing)
+    missing = None if mask is None else _missing(mask, counts.shape)
+    if missing is not None:
+        observed = counts.tocsr() - counts.tocsr().multiply(missing)
+        counts = Counts.from_csr(sparse.csr_matrix(observed), counts.row_names, counts.column_names)
+    _check_range(counts)
+    return Rows(counts, None if exposure is None else _exposures(exposure, counts.n_rows), missing)
+
+
+def _check_range(counts: Counts) -> None:
+    """Refuse what is too small or too large for the arithmetic of a fit."""
+    if not counts.is_integer and counts.data.min() < LEAST_ENTRY:
+        first = int(np.argmax(counts.data < LEAST_ENTRY))
+        raise ValueError(
+            f"entries of X must be zero or at least {LEAST_ENTRY:g}; the one at {counts.place(first)} is "
+            f"{counts.data[first]:g}. Multiply X by a constant, or set such entries to zero."
+        )
+    totals = counts.row_totals()
+    if totals.max(initial=0) > LARGEST_ROW_TOTAL:
+        row = int(np.argmax(totals))
+        raise ValueError(
+            f"a row of X must sum to at most {LARGEST_ROW_TOTAL:g}; {counts.row_label(row)} sums to {totals[row]:g}. "
+            "Divide X by a constant."
+        )
+
+
+def _exposures(exposure: Any, n_rows: int) -> np.ndarray:
+    """Size factors, one a row."""
+    expected = f"exposure must be {n_rows} positive numbers, one a row"
+    try:
+        exposures = np.asarray(exposure, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{expected}; got {exposure!r}.") from None
+    if exposures.shape != (n_rows,):
+        raise ValueError(f"{expected}; got shape {exposures.shape}.")
+    wrong = ~((exposures >= LEAST_EXPOSURE) & (exposures <= LARGEST_EXPOSURE))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{expected}, between {LEAST_EXPOSURE:g} and {LARGEST_EXPOSURE:g}; that of row {row} is {exposures[row]:g}."
+        )
+    return exposures
+
+
+def _missing(mask: Any, shape: tuple[int, int]) -> sparse.csr_matrix | None:
+    """Ones at the entries to treat as missing, or None if there are none."""
+    expected = f"mask must be truth values (or numbers) of the shape of X, {shape}"
+    array: Any = mask if sparse.issparse(mask) else np.asarray(mask)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{expected}; got {mask!r}.")
+    if array.shape != shape:
+        raise ValueError(f"{expected}; got shape {array.shape}.")
+    missing = sparse.csr_matrix(array != 0, dtype=np.float64)
+    return missing if missing.nnz else None

@@ -88,7 +88,8 @@ def resolve_validation_rows(validation: Any, n_rows: int) -> int:
     """Rows kept aside to stop by: 5% (50 to 500), none of fewer than 200 rows."""
     if validation == "auto":
         return 0 if n_rows < 200 else min(500, max(50, n_rows // 20))
-    if isinstance(validation, int | np.integer) and 0 <= validation < n_rows:
+    is_number = isinstance(validation, int | np.integer) and not isinstance(validation, bool)
+    if is_number and 0 <= validation < n_rows:
         return int(validation)
     if isinstance(validation, float | np.floating) and 0 < validation < 1:
         return max(1, int(validation * n_rows))

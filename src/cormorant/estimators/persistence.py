@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,12 +12,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant._version import __version__
+from cormorant.estimators.folders import whole_folder
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.models.cnpf import Hyperparameters
 
 FORMAT = 1
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
-FITTED = ("history_", "bound_", "stop_reason_", "n_epochs_", "n_rows_seen_")
+OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
+GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations")
+ROW_SETS = ("held_out_rows", "validation_rows")
+FITTED = ("history_", "bound_", "stop_reason_", "interrupted_", "n_epochs_", "n_rows_seen_")
 
 
 class ModelFileError(ValueError):
@@ -34,6 +36,7 @@ class PersistenceMixin:
         _state: State
         _globals: Globals
         _row_weights: np.ndarray | None
+        row_names_: np.ndarray | None
         column_names_: np.ndarray | None
 
         get_params: Any
@@ -42,54 +45,55 @@ class PersistenceMixin:
         """Write the fitted model to a folder: globals, names, E x of the training rows, rows recorded as held out."""
         check_is_fitted(self)
         path = Path(path)
-        if path.exists() and not overwrite:
-            raise FileExistsError(f"{path} exists; pass overwrite=True to replace it.")
-        if path.exists() and not ((path / JSON_NAME).is_file() or (path.is_dir() and not any(path.iterdir()))):
-            raise FileExistsError(f"{path} is not a saved model, so it is not replaced; choose another place.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        _check_replaceable(path, overwrite)
         try:
-            self._write(temporary)
-            if path.exists():
-                old = temporary.with_name(temporary.name + "-old")
-                path.rename(old)  # whole at every moment: under one name or the other
-                temporary.rename(path)
-                shutil.rmtree(old)
-            else:
-                temporary.rename(path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+            with whole_folder(path) as folder:
+                self._write(folder)
+        except OSError as error:
+            reason = f"the model could not be saved: {error.strerror or error}"
+            raise OSError(error.errno, reason, str(path)) from error
         return path
 
     def _write(self, folder: Path) -> None:
         from safetensors.numpy import save_file
 
-        g = self._globals
-        arrays = {name: getattr(g, name) for name in ("atom_shape", "atom_rate", "weights", "locations")}
-        if self._row_weights is not None:
-            arrays["row_weights"] = self._row_weights
-        held_out = getattr(self, "held_out_rows_", None)
-        arrays["held_out_rows"] = np.array([] if held_out is None else held_out, dtype=np.int64)
-        if isinstance(self._state.memory, Statistics):  # so that partial_fit goes on where it was
-            arrays |= {f"memory.{f.name}": np.asarray(getattr(self._state.memory, f.name)) for f in fields(Statistics)}
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / ARRAYS_NAME)
-        params = {k: v for k, v in self.get_params().items() if k not in ("callbacks", "random_state")}
-        seed = self.get_params()["random_state"]
-        params["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
+        save_file({k: np.ascontiguousarray(v) for k, v in self._arrays().items()}, folder / ARRAYS_NAME)
         document = {
             "format": FORMAT,
             "cormorant": __version__,
             "arrays_sha256": _digest(folder / ARRAYS_NAME),
+            **self._document(),
+        }
+        document["sha256"] = _document_digest(document)
+        (folder / JSON_NAME).write_text(json.dumps(document, default=_plain), encoding="utf-8")
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """What goes to safetensors: the globals, what partial_fit needs to go on, the rows."""
+        arrays = {name: getattr(self._globals, name) for name in GLOBAL_ARRAYS}
+        memory = self._state.memory
+        if isinstance(memory, Statistics):
+            arrays |= {f"memory.{f.name}": np.asarray(getattr(memory, f.name)) for f in fields(Statistics)}
+        elif isinstance(memory, np.ndarray):
+            arrays["memory"] = memory
+        if self._row_weights is not None:
+            arrays["row_weights"] = self._row_weights
+        return arrays | {name: np.asarray(getattr(self, f"{name}_"), dtype=np.int64) for name in ROW_SETS}
+
+    def _document(self) -> dict[str, Any]:
+        """What goes to JSON: parameters, numbers, names."""
+        g = self._globals
+        params = {k: v for k, v in self.get_params().items() if k != "callbacks"}  # functions stay with the program
+        if not isinstance(params["random_state"], int | np.integer):
+            params["random_state"] = None
+        return {
             "model": self.model.name,
             "parameters": params,
             "globals": {"alpha": g.alpha, "c": g.c, "hyper": asdict(g.hyper), "n_steps": self._state.n_steps},
-            "fitted": {name: getattr(self, name) for name in FITTED if hasattr(self, name)},
-            "row_names": _listed(getattr(self, "row_names_", None)),
+            "fitted": {name: getattr(self, name) for name in FITTED},
+            "row_names": _listed(self.row_names_),
             "column_names": _listed(self.column_names_),
             "feature_names_in": _listed(getattr(self, "feature_names_in_", None)),
         }
-        (folder / JSON_NAME).write_text(json.dumps(document, default=_plain), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Any:
@@ -104,64 +108,107 @@ class PersistenceMixin:
 
 def load(path: str | Path) -> Any:
     """Read any model written by `save`."""
-    from cormorant.estimators.cnpf import ESTIMATORS
-
     folder = Path(path)
     document = _read_json(folder)
     try:
-        cls = ESTIMATORS[document["model"]]
-        arrays = _read_arrays(folder, document["arrays_sha256"])
-        estimator = cls(**document["parameters"])
-        info = document["globals"]
-        g = Globals(
-            **{name: arrays[name] for name in ("atom_shape", "atom_rate", "weights", "locations")},
-            alpha=info["alpha"],
-            c=info["c"],
-            hyper=Hyperparameters(**info["hyper"]),
-        )
-        n_columns, n_components = g.atom_shape.shape
-        if len(g.weights) != n_components or len(g.locations) != n_components:
-            raise KeyError("arrays of one length")
-        estimator._restore(
-            State(g, _memory(arrays), info["n_steps"]),
-            n_columns,
-            *(_named(document[key]) for key in ("row_names", "column_names", "feature_names_in")),
-        )
-        estimator._row_weights = arrays.get("row_weights")
-        estimator.held_out_rows_ = arrays["held_out_rows"]
-        for name, value in document["fitted"].items():
-            setattr(estimator, name, value)
+        return _rebuild(document, _read_arrays(folder, document["arrays_sha256"]))
+    except ModelFileError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError(f"{folder} is not a complete model: {error} is missing or wrong. Save it again.") from None
+
+
+def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """The estimator that a file describes."""
+    from cormorant.estimators.cnpf import ESTIMATORS
+
+    estimator = ESTIMATORS[document["model"]](**document["parameters"])
+    info = document["globals"]
+    g = Globals(
+        **{name: arrays[name] for name in GLOBAL_ARRAYS},
+        alpha=float(info["alpha"]),
+        c=float(info["c"]),
+        hyper=Hyperparameters(**info["hyper"]),
+    )
+    names = {key: _named(document[key]) for key in ("row_names", "column_names", "feature_names_in")}
+    _check_lengths(g, arrays.get("row_weights"), names)
+    estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names)
+    estimator._row_weights = arrays.get("row_weights")
+    for name in ROW_SETS:
+        setattr(estimator, f"{name}_", arrays.get(name, np.array([], dtype=np.int64)))
+    fitted = {"interrupted_": False, **document["fitted"]}  # early files of this format do not say
+    for name in FITTED:
+        setattr(estimator, name, fitted[name])
     return estimator
+
+
+def _check_lengths(g: Globals, row_weights: np.ndarray | None, names: dict[str, np.ndarray | None]) -> None:
+    """Refuse arrays and names that do not belong together."""
+    n_columns, n_components = g.atom_shape.shape
+    expected = {
+        "weights": (g.weights, n_components),
+        "locations": (g.locations, n_components),
+        "row_weights": (None if row_weights is None else row_weights.T, n_components),
+        "row_names": (names["row_names"], None if row_weights is None else len(row_weights)),
+        "column_names": (names["column_names"], n_columns),
+        "feature_names_in": (names["feature_names_in"], n_columns),
+    }
+    for name, (array, length) in expected.items():
+        if array is not None and length is not None and len(array) != length:
+            raise ValueError(f"the length of {name} ({len(array)}, not {length})")
+
+
+def _check_replaceable(path: Path, overwrite: bool) -> None:
+    """Replace only on request, and only what `save` or the command line wrote."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise FileExistsError(f"{path} is a file, and a model is saved as a folder; choose another place.")
+    found = {child.name for child in path.iterdir()}
+    if found and JSON_NAME not in found:
+        raise FileExistsError(f"{path} is not a saved model, so it is not replaced; choose another place.")
+    if found - OWN_NAMES:
+        foreign = ", ".join(sorted(found - OWN_NAMES)[:3])
+        raise FileExistsError(f"{path} holds other files too ({foreign}), so it is not replaced; choose another place.")
+    if not overwrite:
+        raise FileExistsError(f"{path} exists; pass overwrite=True to replace it.")
 
 
 def _read_json(folder: Path) -> dict[str, Any]:
     file = folder / JSON_NAME
     if not file.is_file():
-        raise FileNotFoundError(f"{folder} is not a saved model: it has no {JSON_NAME}.")
+        what = "it is a file; give the folder that save wrote" if folder.is_file() else f"it has no {JSON_NAME}"
+        raise FileNotFoundError(f"{folder} is not a saved model: {what if folder.exists() else 'it does not exist'}.")
+    damaged = ModelFileError(f"{file} is damaged or was changed. Save the model again.")
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-        version = document["format"]
-    except (ValueError, KeyError, TypeError):
-        raise ModelFileError(f"{file} is damaged (not a model's JSON). Save the model again.") from None
-    if not isinstance(version, int) or version > FORMAT:
+    except ValueError:
+        raise damaged from None
+    if not isinstance(document, dict) or type(document.get("format")) is not int:
+        raise damaged
+    if document["format"] > FORMAT:
         raise ModelFileError(
-            f"{file} has format {version}; this cormorant ({__version__}) reads up to {FORMAT}. Upgrade cormorant."
+            f"{file} has format {document['format']}; this cormorant ({__version__}) reads up to {FORMAT}. "
+            "Upgrade cormorant."
         )
+    if "sha256" in document and document.pop("sha256") != _document_digest(document):
+        raise damaged
     return document
 
 
-def _memory(arrays: dict[str, np.ndarray]) -> Statistics | None:
-    """The averaged statistics of a stochastic fit, where they were saved."""
+def _memory(arrays: dict[str, np.ndarray]) -> Statistics | np.ndarray | None:
+    """What the scheme remembers of earlier steps, where it was saved: averaged statistics, or squared gradients."""
     if "memory.counts" not in arrays:
-        return None
+        return arrays.get("memory")
     found: dict[str, Any] = {f.name: arrays[f"memory.{f.name}"] for f in fields(Statistics)}
     for name in ("n_rows", "bound"):
         found[name] = found[name].item()
     return Statistics(**found)
+
+
+def _document_digest(document: dict[str, Any]) -> str:
+    """Checksum of everything in the JSON but itself, whatever its layout."""
+    return hashlib.sha256(json.dumps(document, default=_plain, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(file: Path) -> str:

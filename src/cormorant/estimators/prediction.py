@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import Counts, split_entries
 from cormorant.estimators.inputs import to_counts, to_rows
+from cormorant.estimators.parameters import check_count
 from cormorant.inference.predictive import infer, log_likelihood, predictive_weights
 from cormorant.inference.rows import Rows
 
@@ -58,10 +59,9 @@ class PredictionMixin(TransformerMixin):
         """
         import pandas as pd
 
+        check_count("n", n)
         rows = self._rows(X, None, None)
         weights = self._predict(rows)
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n!r}.")
         n = min(int(n), self.components_.shape[1])
         size = max(1, DENSE_ENTRIES // self.components_.shape[1])
         parts = [

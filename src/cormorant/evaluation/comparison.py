@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
-from cormorant.data import as_counts, hold_out, split_entries
+from cormorant.data import Counts, as_counts, hold_out, split_entries
 from cormorant.estimators import ESTIMATORS
 from cormorant.evaluation.perplexity import perplexity
 from cormorant.models.cnpf import get_model
@@ -17,14 +19,19 @@ from cormorant.models.cnpf import get_model
 if TYPE_CHECKING:
     import pandas as pd
 
+logger = logging.getLogger("cormorant")
+
+MODELS = ("hgp", "scaled-hgp", "cnpf", "softplus-cnpf")
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found, one record a model."""
+    """What `compare` found: one record and one fitted model for each label."""
 
     records: tuple[dict[str, Any], ...]
     n_held_out: int
     seed: int
+    models: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def table(self) -> pd.DataFrame:
         """A row a model: perplexity at each observed fraction, seconds, components in use."""
@@ -48,53 +55,93 @@ class Comparison:
 
 def compare(
     X: Any,
-    models: Sequence[str] | Mapping[str, Any] = ("hgp", "scaled-hgp", "cnpf"),
+    models: Sequence[str] | Mapping[str, Any] = MODELS,
     *,
     n_held_out: int = 1000,
     observed: Sequence[float] = (0.1, 0.5),
     seed: int = 1,
+    random_state: int | None = None,
     **parameters: Any,
 ) -> Comparison:
     """Fit models on the same rows and score them on the same held-out entries.
 
+    An interrupt (Ctrl-C) ends the comparison with the models that were finished by then, and a warning in the log.
+
     Args:
         X: Counts, or anything that `as_counts` takes.
-        models: Names (`hgp`, `scaled-hgp`, `cnpf`, `softplus-cnpf`), or unfitted estimators by label.
+        models: Names (`hgp`, `scaled-hgp`, `cnpf`, `softplus-cnpf`), or estimators by label, which are cloned.
         n_held_out: Rows kept from every fit.
         observed: Shares of a held-out row's entries that are shown. The first share's split goes on from the
             generator that drew the rows; each further one has a generator of its own.
         seed: Seed of rows and entries.
+        random_state: Seed of every fit. None: estimators keep their own, models given by name take `seed`.
         **parameters: Passed to every model given by name, for example ``n_components=50``.
     """
-    if isinstance(models, str):
-        models = [models]
+    estimators = _estimators(models, parameters, seed, random_state)
+    if np.ndim(observed) != 1 or len(observed) == 0:
+        raise ValueError(f"observed must be a list of fractions, for example [0.1, 0.5]; got {observed!r}.")
     counts = as_counts(X)
     rng = np.random.default_rng(seed)
     split = hold_out(counts, n_held_out, rng)
     generators = entry_generators(rng, seed, len(observed))
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
-    if not isinstance(models, Mapping):
-        models = {name: ESTIMATORS[get_model(name).name](**_fitting(name, parameters)) for name in models}
-    records = []
-    for label, estimator in models.items():
-        begin = time.perf_counter()
-        estimator.fit(split.train)
-        seconds = time.perf_counter() - begin
-        scores = {str(f): perplexity(estimator, seen, test) for f, (seen, test) in pairs.items()}
-        records.append(
-            {
-                "model": label,
-                "perplexity": scores,
-                "seconds": seconds,
-                "components_used": estimator.n_components_used_,
-            }
-        )
-    return Comparison(tuple(records), n_held_out, seed)
+    records: dict[str, dict[str, Any]] = {}
+    try:
+        for label, estimator in estimators.items():
+            records[label] = _fit_and_score(label, estimator, split.train, pairs)
+    except KeyboardInterrupt:
+        if not records:
+            raise
+        logger.warning("interrupted: the comparison has only %s of %s", ", ".join(records), ", ".join(estimators))
+    fitted = {label: estimators[label] for label in records}
+    return Comparison(tuple(records.values()), n_held_out, seed, fitted)
+
+
+def _fit_and_score(
+    label: str, estimator: Any, train: Counts, pairs: Mapping[float, tuple[Counts, Counts]]
+) -> dict[str, Any]:
+    begin = time.perf_counter()
+    estimator.fit(train)
+    seconds = time.perf_counter() - begin
+    if getattr(estimator, "interrupted_", False):  # a fit keeps an interrupt to itself; here it means all of them
+        raise KeyboardInterrupt
+    return {
+        "model": label,
+        "perplexity": {str(f): perplexity(estimator, seen, test) for f, (seen, test) in pairs.items()},
+        "seconds": seconds,
+        "components_used": estimator.n_components_used_,
+    }
 
 
 def entry_generators(rows: np.random.Generator, seed: int, n: int) -> list[np.random.Generator]:
     """Generators of n splits of entries: the one that has drawn the rows, then one of its own for each further."""
     return [rows, *(np.random.default_rng(seed + i) for i in range(1, n))]
+
+
+def _estimators(
+    models: Sequence[str] | Mapping[str, Any], parameters: dict[str, Any], seed: int, random_state: int | None
+) -> dict[str, Any]:
+    """Unfitted estimators by label: those of the names, or clones of those given."""
+    if isinstance(models, Mapping):
+        if parameters:
+            raise ValueError(f"parameters are for models given by name; set {', '.join(parameters)} in the estimators.")
+        found = {label: _unfitted(estimator, random_state) for label, estimator in models.items()}
+    else:
+        names = [models] if isinstance(models, str) else models
+        if not isinstance(names, Sequence):
+            raise ValueError(f"models must be names, or a dict of estimators by label; got {models!r}.")
+        parameters = {**parameters, "random_state": seed if random_state is None else random_state}
+        found = {name: ESTIMATORS[get_model(name).name](**_fitting(name, parameters)) for name in names}
+    if not found:
+        raise ValueError(f"models must name at least one of {', '.join(MODELS)}, or hold an estimator.")
+    return found
+
+
+def _unfitted(estimator: Any, random_state: int | None) -> Any:
+    """A clone, but for the callbacks: they are the caller's own, not to be copied."""
+    copy: Any = clone(estimator)
+    copy.set_params(callbacks=estimator.callbacks)
+    return copy if random_state is None else copy.set_params(random_state=random_state)
 
 
 def _fitting(name: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
-from cormorant.data import as_counts
+from cormorant.evaluation.pairs import checked_pair
 from cormorant.inference.predictive import log_likelihood
-from cormorant.inference.rows import Rows
 
 
 def perplexity(model: Any, observed: Any, test: Any) -> float:
@@ -25,11 +23,6 @@ def perplexity(model: Any, observed: Any, test: Any) -> float:
         observed: Counts, rows x columns: what is shown of each row.
         test: Counts of the same shape: what is to be predicted.
     """
-    check_is_fitted(model)
-    observed, test = as_counts(observed), as_counts(test)
-    if observed.shape != test.shape:
-        raise ValueError(f"observed and test must have one shape; got {observed.shape} and {test.shape}.")
-    if observed.n_columns != model.n_features_in_:
-        raise ValueError(f"the model has {model.n_features_in_} columns; the rows have {observed.n_columns}.")
+    rows, wanted = checked_pair(model, observed, test)
     with single_blas_thread():
-        return float(np.exp(-log_likelihood(model._fitted_scheme, model._globals, Rows(observed), test)))
+        return float(np.exp(-log_likelihood(model._fitted_scheme, model._globals, rows, wanted)))

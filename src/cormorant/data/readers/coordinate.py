@@ -116,11 +116,8 @@ def _mirrored(entries: Entries) -> Entries:
 
 def _check_number(path: Path, line: int, declared: int, found: int) -> None:
     if declared != found:
-        raise at_line(
-            path,
-            line,
-            f"the header declares {declared} entries, the body has {found}; the file may be cut short.",
-        )
+        hint = "; the file may be cut short" if found < declared else ""
+        raise at_line(path, line, f"the header declares {declared} entries, the body has {found}{hint}.")
 
 
 def _header_number(file: LineFile, what: str) -> int:

@@ -67,11 +67,10 @@ def checked(path: Path, X: Any, row_names: Any, column_names: Any, weights: bool
         counts = as_counts(X, row_names=row_names, column_names=column_names, **options)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    if not (weights or counts.is_integer):
-        first = int(np.argmax(counts.data != np.floor(counts.data)))
-        row = int(np.searchsorted(counts.indptr, first, side="right")) - 1
-        place = f"row {row}, column {counts.indices[first]}"
-        raise DataError(f"{path}: at {place} {fractional_count(counts.data[first])}")
+    is_fraction = counts.data != np.floor(counts.data)
+    if not weights and is_fraction.any():
+        first = int(np.argmax(is_fraction))
+        raise DataError(f"{path}: at {counts.place(first)} {fractional_count(counts.data[first])}")
     return counts
 
 

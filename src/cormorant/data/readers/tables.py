@@ -118,7 +118,7 @@ def read_parquet(
         try:
             described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
         except duckdb.Error as error:
-            raise DataError(f"{path}: not Parquet, or damaged ({error}).") from error
+            raise DataError(f"{path}: not Parquet, or damaged ({str(error).splitlines()[0]}).") from error
         names = [record[0] for record in described]
         chosen = _choose(path, names, row, column, count, named=True)
         rule = Rule(None if vocabulary is None else frozenset(vocabulary), weights)

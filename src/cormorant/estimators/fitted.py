@@ -1,0 +1,119 @@
+"""What a fit leaves behind: the public attributes of a fitted model, and the record of how it came about."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cormorant.inference.fit import Callback, Info
+from cormorant.inference.globals import sticks_of
+from cormorant.inference.scheme import Scheme
+from cormorant.inference.state import Globals, State, Statistics
+from cormorant.measures import component_correlation
+
+USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
+
+
+class TruncationWarning(UserWarning):
+    """Every component is in use: the truncation may be too low."""
+
+
+class FittedMixin:
+    """Attributes that end in `_`, set from the state in which a fit or a step ended."""
+
+    if TYPE_CHECKING:
+        n_components: int
+        callbacks: Sequence[Callback]
+        _has_bound: Any
+        _scheme: Any
+
+    def _finish(self, scheme: Scheme, state: State, column_names: Any, reorder: bool = True) -> None:
+        """Public attributes, the components in falling order of what they explain."""
+        g = state.globals
+        if reorder:
+            order = np.argsort(-_held_counts(g), kind="stable")
+            g = _reorder(g, order)
+            memory = state.memory.reorder(order) if isinstance(state.memory, Statistics) else None
+            state = State(g, memory, state.n_steps)
+        self._state, self._globals, self._fitted_scheme = state, g, scheme.solver
+        self.components_ = np.ascontiguousarray(g.atom_mean.T)
+        self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
+        self.components_rate_ = g.atom_rate if g.atom_rate.ndim == 1 else np.ascontiguousarray(g.atom_rate.T)
+        self.weights_ = g.weights
+        self.total_, self.sticks_ = sticks_of(g.weights)
+        self.alpha_, self.c_ = g.alpha, g.c
+        self.locations_ = g.locations
+        self.correlation_ = component_correlation(g.locations)
+        self.hyperparameters_ = asdict(g.hyper)
+        held = _held_counts(g)
+        self.usage_ = held / held.sum()
+        falling = np.cumsum(np.sort(self.usage_)[::-1])
+        self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
+        self.column_names_ = column_names
+
+    def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any) -> None:
+        """Become the fitted model that a file describes."""
+        self._finish(self._scheme(), state, column_names, reorder=False)
+        self.n_features_in_ = len(state.globals.atom_shape)
+        self.row_names_ = row_names
+        if feature_names_in is not None:
+            self.feature_names_in_ = feature_names_in
+
+    def _warn_if_truncated(self) -> None:
+        if self.n_components_used_ == self.n_components and self.n_components > 1:
+            warnings.warn(
+                f"all {self.n_components} components are in use, so the data may need more: "
+                f"raise n_components (for example to {2 * self.n_components}).",
+                TruncationWarning,
+                stacklevel=3,
+            )
+
+    def _record(self, history: Sequence[Info], reason: str, interrupted: bool = False) -> None:
+        """What happened on the way, and why it ended."""
+        self.history_ = [asdict(info) for info in history]
+        bounds = [info.bound for info in history if info.bound is not None and self._has_bound]
+        self.bound_ = bounds[-1] if bounds else None
+        self.n_epochs_ = len(self.history_)
+        self.stop_reason_ = reason
+        self.interrupted_ = interrupted
+
+    def _forget_rows(self, first: bool) -> None:
+        """After a step on some rows no set of rows is the one that was fitted."""
+        self._row_weights = self.row_names_ = None
+        if first:
+            self.history_ = []
+            self.held_out_rows_ = self.validation_rows_ = np.array([], dtype=np.int64)
+
+    def _record_step(self, seconds: float, rho: float, bound: float | None) -> None:
+        """One more entry of the history, for a call of `partial_fit`."""
+        history = [Info(**entry) for entry in self.history_]
+        epoch = len(history) + 1
+        seconds += history[-1].seconds if history else 0.0
+        info = Info(epoch, epoch, self.n_components, seconds, rho, "partial_fit", bound)
+        self._record([*history, info], f"partial_fit takes one step a call: {self._state.n_steps} steps so far")
+        for callback in self.callbacks:
+            callback(info, self._state)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+
+def _held_counts(g: Globals) -> np.ndarray:
+    """Expected counts of each component in the data: what its posterior shapes have above the prior's."""
+    return np.maximum((g.atom_shape - g.hyper.a0).sum(axis=0), 1e-300)
+
+
+def _reorder(g: Globals, order: np.ndarray) -> Globals:
+    return replace(
+        g,
+        # Contiguous, so that a model read from a file adds up in the same order.
+        atom_shape=np.ascontiguousarray(g.atom_shape[:, order]),
+        atom_rate=np.ascontiguousarray(g.atom_rate[..., order]),
+        weights=g.weights[order],
+        locations=g.locations[order],
+    )
