@@ -33,7 +33,9 @@ from cormorant.measures import (
 )
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "correlated_measures.png"
-ORANGE, BLUE = "#D55E00", "#0072B2"  # Okabe and Ito's palette, distinct to colour-blind readers
+GREEN, BLUE = "#009E73", "#0072B2"  # Okabe and Ito's palette, distinct to colour-blind readers
+SIDES = ((-1, GREEN, "s"), (1, BLUE, "o"))  # sign of the location, colour, marker
+DIVERGING = "PuOr"  # as in every figure here: purple goes together, orange avoids each other
 GROUPS, COMPONENTS = 4, 24
 # Seeds chosen for the eye: locations on both sides of zero, and functions that rise and fall in turn.
 TUPLES_SEED, DRAWS_SEED = 301, 103
@@ -53,10 +55,10 @@ def draw_stems(axes: Axes, draws: GroupDraws, group: int) -> None:
     """One measure: a stem of height x_k at each atom a_k, coloured by the sign of its location."""
     draw = draws[group]
     position = draw.atoms[:, 0]
-    for sign, colour in ((1, BLUE), (-1, ORANGE)):
+    for sign, colour, marker in SIDES:
         chosen = np.sign(draw.tuples.locations[:, 0]) == sign
         axes.vlines(position[chosen], 0, draw.weights[chosen], color=colour, linewidth=1.6)
-        axes.plot(position[chosen], draw.weights[chosen], "o", color=colour, markersize=3)
+        axes.plot(position[chosen], draw.weights[chosen], marker, color=colour, markersize=3.2)
     axes.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", ".5", "1"])
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.spines[["top", "right"]].set_visible(False)
@@ -67,7 +69,7 @@ def draw_correlation(axes: Axes, measure: CorrelatedRandomMeasure, tuples: Tuple
     order = np.argsort(tuples.locations[:, 0])
     correlation = weight_moments(measure, tuples).correlation[np.ix_(order, order)]
     np.fill_diagonal(correlation, np.nan)
-    image = axes.imshow(correlation, cmap="PRGn", vmin=-0.8, vmax=0.8, interpolation="nearest")
+    image = axes.imshow(correlation, cmap=DIVERGING, vmin=-0.8, vmax=0.8, interpolation="nearest")
     border = int((tuples.locations[:, 0] < 0).sum())
     axes.set_xticks([0, border - 0.5, len(order) - 1], ["$\\ell<0$", "0", "$\\ell>0$"])
     axes.set_yticks([])
@@ -85,8 +87,8 @@ def figure(path: Path) -> None:
         2, GROUPS + 1, figsize=(10.5, 4.9), width_ratios=[1] * GROUPS + [1.45], layout="constrained"
     )
     rows = (
-        (grid[0], uncorrelated, "gamma process\n$x\\sim$ Gamma$(w,\\,1)$"),
-        (grid[1], correlated, "correlated\n$x\\sim$ Gamma$(w,\\,e^{-F(\\ell)})$"),
+        (grid[0], uncorrelated, "hierarchical gamma process\n$x\\sim$ Gamma$(w,\\,1)$"),
+        (grid[1], correlated, "correlated gamma process\n$x\\sim$ Gamma$(w,\\,e^{-F(\\ell)})$"),
     )
     for row, measure, name in rows:
         draws = measure.sample_groups(GROUPS, DRAWS_SEED, tuples=tuples)
@@ -97,11 +99,12 @@ def figure(path: Path) -> None:
             row[group].tick_params(labelleft=group == 0, labelbottom=measure is correlated)
         row[0].set_ylabel(f"{name}\nweight $x$")
         image = draw_correlation(row[-1], measure, tuples)
-        page.colorbar(image, ax=row[-1], ticks=[-0.8, 0, 0.8], shrink=0.85)
+        scale = page.colorbar(image, ax=row[-1], ticks=[-0.8, 0, 0.8], shrink=0.85)
+        scale.ax.set_yticklabels(["-.8, avoid\neach other", "0", ".8, go\ntogether"])
     grid[0, -1].set_title("covariance of weights,\nscaled to correlations")
     for axes in grid[1, :GROUPS]:
         axes.set_xlabel("atom $a$")
-    marks = [Line2D([], [], color=c, marker="o", markersize=4) for c in (ORANGE, BLUE)]
+    marks = [Line2D([], [], color=colour, marker=marker, markersize=4) for _, colour, marker in SIDES]
     page.legend(
         marks,
         ["location $\\ell<0$", "location $\\ell>0$"],

@@ -1,32 +1,14 @@
-"""Models made by hand, small enough to know every answer."""
+"""Models made by hand, small enough to know every answer, and one that is fitted."""
 
-from types import SimpleNamespace
+import warnings
 
 import numpy as np
 import pytest
 
+from cormorant.data import Counts, as_counts
+from cormorant.estimators import CNPF, TruncationWarning
 
-def handmade(locations, usage, **changes):
-    """A stand-in for a fitted model with four columns; component k is largest in column k."""
-    locations = np.asarray(locations, dtype=float)
-    n = len(locations)
-    unit = locations / np.maximum(np.linalg.norm(locations, axis=1, keepdims=True), 1e-12)
-    usage = np.asarray(usage, dtype=float)
-    fields = {
-        "components_": 0.1 * np.arange(4, 0, -1) + np.eye(n, 4),
-        "weights_": np.linspace(1.0, 0.1, n),
-        "usage_": usage,
-        "correlation_": unit @ unit.T if locations.shape[1] else np.eye(n),
-        "locations_": locations,
-        "n_components_used_": int((usage >= 1e-4).sum()),
-        "column_names_": np.array(["apple", "bird", "cat", "$dog$"], dtype=object),
-        "history_": [
-            {"epoch": 1, "perplexity": None, "bound": -9.0},
-            {"epoch": 2, "perplexity": 30.0, "bound": -8.0},
-            {"epoch": 3, "perplexity": 20.0, "bound": -7.0},
-        ],
-    }
-    return SimpleNamespace(**(fields | changes))
+from .handmade import handmade
 
 
 @pytest.fixture
@@ -38,3 +20,19 @@ def model():
 @pytest.fixture
 def uncorrelated():
     return handmade(np.zeros((3, 0)), [0.5, 0.3, 0.2])
+
+
+@pytest.fixture(scope="session")
+def counts() -> Counts:
+    """150 named rows over 12 named columns, from three components of four columns each."""
+    rng = np.random.default_rng(5)
+    atoms = np.kron(np.eye(3), np.ones(4)) + 0.02
+    y = rng.poisson(rng.gamma(0.4, 5.0, (150, 3)) @ atoms)
+    return as_counts(y, row_names=[f"row {u}" for u in range(150)], column_names=[f"c{i}" for i in range(12)])
+
+
+@pytest.fixture(scope="session")
+def fitted(counts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        return CNPF(n_components=4, n_dims=2, max_epochs=15, random_state=0).fit(counts)

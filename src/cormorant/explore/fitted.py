@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,24 +23,44 @@ class FittedModel(Protocol):
     history_: Sequence[dict[str, Any]]
 
 
+def named(names: np.ndarray | None, index: Iterable[int]) -> list[str]:
+    """Names of the rows or columns at ``index``; their numbers, where the data have no names."""
+    return [str(i) if names is None else str(names[i]) for i in index]
+
+
 def top_columns(model: FittedModel, component: int, n: int) -> list[str]:
     """Names (numbers, where the data have no names) of the component's n largest columns, largest first."""
-    best = np.argsort(-model.components_[component], kind="stable")[:n]
-    names = model.column_names_
-    return [str(i) if names is None else str(names[i]) for i in best]
+    return named(model.column_names_, largest(model.components_[component], n))
 
 
-def heavily_used(model: FittedModel, among: int | None = None) -> np.ndarray:
+def largest(values: np.ndarray, n: int) -> np.ndarray:
+    """Places of the n largest values, largest first; of equal ones the first comes first."""
+    check_number("n", n)
+    return np.argsort(-values, kind="stable")[:n]
+
+
+def by_usage(model: FittedModel) -> np.ndarray:
+    """Numbers of all components, the most used first."""
+    return np.argsort(-model.usage_, kind="stable")
+
+
+def most_used(model: FittedModel, among: int | None = None) -> np.ndarray:
+    """Numbers of the ``among`` most used components, most used first; None takes all."""
+    return by_usage(model) if among is None else heavily_used(model, among, least=1)
+
+
+def heavily_used(model: FittedModel, among: int | None = None, least: int = 2) -> np.ndarray:
     """Numbers of the ``among`` most used components, most used first.
 
     None takes as few as together hold nine tenths of the counts: pairs of components that hold next to
     nothing have correlations too, but they tell little.
     """
-    order = np.argsort(-model.usage_, kind="stable")
+    order = by_usage(model)
     if among is None:
         among = int(np.searchsorted(np.cumsum(model.usage_[order]), HEAVY_SHARE)) + 1
-    elif among < 2:
-        raise ValueError(f"among must be at least 2 components, since pairs are looked at; got {among}.")
+    elif among < least:
+        reason = ", since pairs are looked at" if least == 2 else ""
+        raise ValueError(f"among must be at least {least} component{'s' * (least > 1)}{reason}; got {among}.")
     return order[:among]
 
 
@@ -50,3 +70,9 @@ def require_correlations(model: FittedModel) -> None:
         raise ValueError(
             f"{type(model).__name__} has no correlations: its components are independent. Fit cnpf or softplus-cnpf."
         )
+
+
+def check_number(name: str, value: int) -> None:
+    """Refuse numbers of things below one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")

@@ -1,0 +1,105 @@
+"""Screenshots of the interactive page, for README and docs.
+
+    python examples/screenshots.py [--fit FIT] [--out FOLDER]
+
+fits CNPF to the New York Times sample (about a minute on two cores), or takes a saved model, and writes
+docs/figures/page-*.png, or to FOLDER. It needs the package playwright and a Chromium (apt-get install chromium).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cormorant import CNPF, load, load_nyt
+from cormorant.estimators import TruncationWarning
+from cormorant.explore import page
+
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 375, "height": 812}
+
+
+def graph(tab: Any) -> None:
+    """The page as it opens."""
+
+
+def component(tab: Any) -> None:
+    """A component with what goes together with it and what avoids it."""
+    tab.locator(".node").nth(6).click()
+    tab.mouse.move(0, 0)
+
+
+def heatmap(tab: Any) -> None:
+    """All correlations, one cell pointed at."""
+    tab.click("#tab-heatmap")
+    tab.hover("#heatmap-cells", position={"x": 100, "y": 60})
+
+
+def cards(tab: Any) -> None:
+    """The list of the components."""
+    tab.click("#tab-components")
+
+
+def search(tab: Any) -> None:
+    """A search while one types."""
+    tab.fill("#search-input", "school")
+
+
+# Name: what to do first, size of the window, colour scheme.
+SHOTS: dict[str, tuple[Callable[[Any], None], dict[str, int], str]] = {
+    "graph": (graph, DESKTOP, "light"),
+    "component": (component, DESKTOP, "light"),
+    "component-dark": (component, DESKTOP, "dark"),
+    "heatmap": (heatmap, DESKTOP, "light"),
+    "components": (cards, DESKTOP, "light"),
+    "search": (search, DESKTOP, "light"),
+    "phone": (graph, PHONE, "light"),
+    "phone-component": (component, PHONE, "dark"),
+}
+
+
+def fit() -> Any:
+    """The sample in fifty components, which are enough for a picture."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        return CNPF(n_components=50, max_epochs=40, n_jobs=-1, random_state=0).fit(load_nyt())
+
+
+def shoot(model: Any, folder: Path) -> None:
+    """Write the page, open it in each way, keep what is seen."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if chromium is None:
+        sys.exit("no Chromium found: apt-get install chromium")
+    # Chromium's sandbox does not work for root.
+    arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as workshop, sync_playwright() as driver:
+        address = page.write(model, Path(workshop) / "page.html", title="New York Times articles").as_uri()
+        browser = driver.chromium.launch(executable_path=chromium, args=arguments)
+        for name, (prepare, size, theme) in SHOTS.items():
+            tab = browser.new_page(viewport=size, color_scheme=theme)  # pyright: ignore[reportArgumentType]
+            tab.goto(address)
+            prepare(tab)
+            tab.wait_for_timeout(200)  # a frame or two, to draw
+            tab.screenshot(path=folder / f"page-{name}.png")
+            tab.close()
+            print(f"wrote {folder / f'page-{name}.png'}")
+        browser.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Screenshots of the interactive page.")
+    parser.add_argument("--fit", type=Path, help="a saved model; without one the sample is fitted")
+    parser.add_argument("--out", type=Path, default=FIGURES, help="folder for the pictures")
+    given = parser.parse_args()
+    shoot(load(given.fit) if given.fit else fit(), given.out)

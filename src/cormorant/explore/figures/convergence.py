@@ -1,0 +1,53 @@
+"""How fits came to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cormorant.explore.figures.frame import axes, bare
+from cormorant.explore.fitted import FittedModel
+from cormorant.explore.palette import CYCLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+QUANTITIES = {"perplexity": "validation perplexity", "bound": "evidence lower bound"}
+
+
+def convergence(models: FittedModel | Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """Perplexity of the validation rows against epochs (the bound, where no rows were kept aside).
+
+    Args:
+        models: A fitted estimator, or several by name that watched the same quantity.
+        ax: Where to draw.
+    """
+    several = isinstance(models, Mapping)
+    fits: dict[str, Any] = dict(models) if several else {type(models).__name__: models}
+    watched = {_watched(model) for model in fits.values()}
+    if len(watched) > 1:
+        raise ValueError("models must have been fitted by the same stopping: all by validation rows or by the bound.")
+    quantity = watched.pop()
+    ax = axes(ax, (6.0, 3.0))
+    for i, (label, model) in enumerate(fits.items()):
+        seen = [info for info in model.history_ if info[quantity] is not None]
+        ax.plot(
+            [info["epoch"] for info in seen],
+            [info[quantity] for info in seen],
+            color=CYCLE[i % len(CYCLE)],
+            linestyle=("-", "--", ":")[i // len(CYCLE) % 3],
+            marker="o",
+            markersize=3,
+            label=label,
+        )
+    ax.set(xlabel="epoch", ylabel=QUANTITIES[quantity])
+    if several:
+        ax.legend(frameon=False)
+    return bare(ax)
+
+
+def _watched(model: FittedModel) -> str:
+    for quantity in QUANTITIES:
+        if any(info[quantity] is not None for info in model.history_):
+            return quantity
+    raise ValueError("the model has no history: it was not fitted by `fit`, or was interrupted at once.")

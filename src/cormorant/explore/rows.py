@@ -1,0 +1,113 @@
+"""What the model says of single rows: their components, what they would show next, which rows are like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cormorant.data import Counts, as_counts
+from cormorant.explore.fitted import check_number, largest, named, top_columns
+from cormorant.explore.labels import labels_of
+from cormorant.explore.row_weights import row_place, row_shares, row_weights
+
+
+def row_profile(model: Any, row: int | str, X: Any = None, *, n: int = 5, n_columns: int = 5) -> pd.DataFrame:
+    """The components that hold most of a row.
+
+    Args:
+        model: A fitted estimator.
+        row: Number or name of the row.
+        X: Where the row is; None: among the rows that the fit saw, of which it kept E x but no standard deviation.
+        n: Components to list.
+        n_columns: Columns to name for each.
+
+    Returns:
+        component, label, share (of the row's expected counts), weight (E x), std (of x; only if X is given),
+        top_columns; the largest share first.
+    """
+    check_number("n", n)
+    x, std = _one_row(model, row, X)
+    share = row_shares(model, x)
+    chosen = largest(share, n)
+    return pd.DataFrame(
+        {
+            "component": chosen,
+            "label": labels_of(model, chosen),
+            "share": share[chosen],
+            "weight": x[chosen],
+            **({} if std is None else {"std": std[chosen]}),
+            "top_columns": [top_columns(model, k, n_columns) for k in chosen],
+        }
+    )
+
+
+def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> pd.DataFrame:
+    """The columns that a row's next count falls in most likely, p_i = sum_k x_k a_ki / sum_j sum_k x_k a_kj.
+
+    Args:
+        model: A fitted estimator.
+        row: Number or name of the row.
+        X: Where the row is; columns that it shows are then left out. None: among the rows that the fit saw; what
+            they showed is not kept, so that their own columns are listed too.
+        n: Columns to list.
+
+    Returns:
+        rank (from 1), column, probability.
+    """
+    check_number("n", n)
+    if X is not None:
+        return model.top_columns(_one_of(X, row), n=n).drop(columns="row")
+    rates = _one_row(model, row, None)[0] @ model.components_
+    best = largest(rates, n)
+    return pd.DataFrame(
+        {
+            "rank": np.arange(1, len(best) + 1),
+            "column": named(model.column_names_, best),
+            "probability": rates[best] / rates.sum(),
+        }
+    )
+
+
+def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> pd.DataFrame:
+    """Rows of the fit that divide their counts among components as this row does.
+
+    The similarity of shares p and q is Hellinger's affinity sum_k sqrt(p_k q_k): 1 for equal shares, 0 where no
+    component is in both. Unlike the cosine of the weights it neither depends on how long rows are nor is decided by
+    the one largest component.
+
+    Args:
+        model: A fitted estimator that kept the weights of its rows.
+        row: Number or name of the row.
+        X: Where the row is; None: among the rows that the fit saw, and then it is not listed itself.
+        n: Rows to list.
+
+    Returns:
+        row (its name, or its number), similarity; the most similar first.
+    """
+    check_number("n", n)
+    fitted, names = row_weights(model)
+    share = row_shares(model, _one_row(model, row, X)[0])
+    similarity = np.sqrt(row_shares(model, fitted)) @ np.sqrt(share)
+    order = largest(similarity, n + 1)
+    if X is None:
+        order = order[order != row_place(row, len(fitted), names)]
+    best = order[:n]
+    # Rounding may take the similarity of equal rows above one.
+    return pd.DataFrame({"row": named(names, best), "similarity": np.minimum(similarity[best], 1.0)})
+
+
+def _one_row(model: Any, row: int | str, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """E x of a row and, where its counts are given, the standard deviation of x."""
+    if X is not None:
+        mean, std = model.transform(_one_of(X, row), return_std=True)
+        return np.asarray(mean)[0], np.asarray(std)[0]
+    weights, names = row_weights(model)
+    return weights[row_place(row, len(weights), names)], None
+
+
+def _one_of(X: Any, row: int | str) -> Counts:
+    """One row of X."""
+    counts = as_counts(X)
+    return counts.rows([row_place(row, counts.n_rows, counts.row_names)])

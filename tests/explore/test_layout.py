@@ -1,0 +1,68 @@
+"""Places of components in drawings."""
+
+import numpy as np
+import pytest
+
+from cormorant.explore.layout import GAP, WIDE, cluster_order, place_circles, separate
+
+
+def correlation(n, seed=0, dims=4):
+    points = np.random.default_rng(seed).normal(size=(n, dims))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points @ points.T
+
+
+def two_groups(size=6):
+    """Together within each of two groups that take turns, apart between them."""
+    group = np.tile([0, 1], size)
+    rho = np.where(group[:, None] == group, 0.9, -0.5)
+    np.fill_diagonal(rho, 1.0)
+    return group, rho
+
+
+def distances(places):
+    return np.linalg.norm(places[:, None] - places[None], axis=2)
+
+
+def test_the_layout_repeats():
+    rho, radii = correlation(30), np.full(30, 10.0)
+    np.testing.assert_array_equal(place_circles(rho, radii), place_circles(rho.copy(), radii))
+
+
+@pytest.mark.parametrize("n", [2, 3, 50, 200])
+def test_circles_do_not_touch(n):
+    radii = 5.0 + 20.0 * np.random.default_rng(n).random(n)
+    apart = distances(place_circles(correlation(n), radii)) - radii[:, None] - radii[None]
+    # Boxes around the circles do not overlap, so that their sides are two gaps apart; 1e-9 is what counts as none.
+    assert apart[~np.eye(n, dtype=bool)].min() >= 2 * GAP - 1e-9
+
+
+def test_one_circle():
+    np.testing.assert_allclose(place_circles(np.ones((1, 1)), np.array([5.0])), [[0, 0]], atol=0.01)
+
+
+def test_equal_components_do_not_coincide():
+    places = place_circles(np.ones((5, 5)), np.full(5, 8.0))
+    assert distances(places)[~np.eye(5, dtype=bool)].min() > 16
+
+
+def test_groups_stay_together():
+    group, rho = two_groups()
+    between = distances(place_circles(rho, np.full(12, 8.0)))
+    same = (group[:, None] == group) & ~np.eye(12, dtype=bool)
+    assert between[same].mean() < 0.5 * between[group[:, None] != group].mean()
+
+
+def test_wider_than_high():
+    places = place_circles(correlation(40), np.full(40, 8.0))
+    assert np.ptp(places[:, 0]) == pytest.approx(WIDE * np.ptp(places[:, 1]), rel=0.2)
+
+
+def test_boxes_without_room():
+    assert separate(np.zeros((3, 2)), np.full((3, 2), 10.0), np.array([15.0, 15.0])) is None
+
+
+def test_clusters_are_neighbours():
+    group, rho = two_groups()
+    assert (np.diff(group[cluster_order(rho)]) != 0).sum() == 1  # one place where the group changes
+    assert cluster_order(rho[:2, :2]).tolist() == [0, 1]

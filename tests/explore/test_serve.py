@@ -1,0 +1,137 @@
+"""The server: what it answers, and whom."""
+
+import http.client
+import json
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from cormorant.explore.serve import ADDRESS, make_server, serve
+
+from .page.models import small
+
+
+@pytest.fixture
+def server():
+    with make_server(small()) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection(ADDRESS, server.server_port, timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def test_the_page(server):
+    answer, body = ask(server, "/")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert b'"served":true' in body
+
+
+def test_rows(server):
+    answer, body = ask(server, "/api/rows?query=sec")
+    assert answer.status == 200
+    assert json.loads(body) == {"rows": [{"row": 1, "name": "second"}], "total": 1}
+    assert json.loads(ask(server, "/api/rows")[1])["rows"] == []
+    profile = json.loads(ask(server, "/api/row/1")[1])
+    assert profile["name"] == "second"
+
+
+def test_only_loopback(server):
+    assert server.server_address[0] == "127.0.0.1"
+    assert server.url == f"http://127.0.0.1:{server.server_port}/"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", "localhost:80.evil.example"])
+@pytest.mark.parametrize("path", ["/", "/api/row/1"])
+def test_other_hosts_are_refused(server, host, path):
+    answer, body = ask(server, path, Host=host)
+    assert answer.status == 421
+    assert server.url in json.loads(body)["error"]
+
+
+def test_localhost_is_this_host(server):
+    assert ask(server, "/", Host=f"localhost:{server.server_port}")[0].status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/../../etc/passwd", "/api/", "/api/row/", "/api/row/x", "/api/row/-1", "/api/row/3"]
+)
+def test_nothing_else_is_there(server, path):
+    answer, body = ask(server, path)
+    assert answer.status == 404
+    assert json.loads(body)["error"]
+
+
+def test_a_row_that_is_not_there_says_how_many_there_are(server):
+    assert "below 3" in json.loads(ask(server, "/api/row/3")[1])["error"]
+
+
+def test_other_methods(server):
+    answer, body = ask(server, "/", "HEAD")
+    assert (answer.status, body) == (200, b"")
+    assert ask(server, "/", "POST")[0].status == 501
+
+
+def test_a_failure_is_logged_and_the_server_goes_on(server, monkeypatch, caplog, capfd):
+    monkeypatch.setattr(server.lookup, "profile", lambda row: 1 / 0)
+    with caplog.at_level(logging.ERROR), pytest.raises(http.client.RemoteDisconnected):
+        ask(server, "/api/row/1")
+    assert ask(server, "/api/rows?query=1")[0].status == 200
+    assert "a request failed" in caplog.text
+    assert capfd.readouterr() == ("", "")  # the library prints nothing
+
+
+def test_a_port_in_use():
+    with socket.create_server((ADDRESS, 0)) as taken, pytest.raises(OSError, match="choose another port, or 0"):
+        make_server(small(), taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_impossible_ports(port):
+    with pytest.raises(ValueError, match=r"between 0 .* and 65535"):
+        make_server(small(), port)
+
+
+def test_interruption_ends_it_quietly():
+    code = "from cormorant.explore.serve import serve; from explore.page.models import small; "
+    code += "serve(small(), ready=lambda url: print(url, flush=True)); print('ended')"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline().rsplit(":", 1)[1].strip("/\n"))
+    with socket.create_connection((ADDRESS, port)):  # an open connection does not hold it up
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (out, err, process.returncode) == ("ended\n", "", 0)
+
+
+def test_the_address_is_logged(monkeypatch, caplog):
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.explore.serve.PageServer.serve_forever", interrupt)
+    with caplog.at_level(logging.INFO):
+        serve(small())
+    assert "http://127.0.0.1:" in caplog.text
