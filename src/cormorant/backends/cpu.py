@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from cormorant.backends.compiled import Threads, compiled
+from cormorant.backends.sampling import Sampling
 
 
 @compiled
@@ -156,6 +157,7 @@ class CpuBackend:
 
     def __init__(self, n_jobs: int | None = None):
         self.threads = Threads(n_jobs)
+        self.sampling = Sampling(self.threads)
 
     def product(self, a, b):
         """Matrix product (twin: ``a @ b``)."""

@@ -6,9 +6,13 @@ from typing import Protocol
 
 import numpy as np
 
+from cormorant.backends.sampling import Sampling
+
 
 class Backend(Protocol):
     """Arrays in, arrays out: the steps whose cost grows with the data."""
+
+    sampling: Sampling  # the draws of the exact sampler
 
     def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Matrix product a @ b."""

@@ -34,6 +34,11 @@ class Batch:
         ).tocsc()
         return order.indptr.astype(np.int64), order.indices, order.data
 
+    @cached_property
+    def whole_counts(self) -> np.ndarray:
+        """The counts as whole numbers, which a sampler shares out one by one."""
+        return self.counts.astype(np.int64)
+
     def log_rate(self, atom_mean: np.ndarray) -> np.ndarray:
         """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components."""
         total = atom_mean.sum(axis=0)

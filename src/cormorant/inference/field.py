@@ -45,6 +45,13 @@ class Design:
         p, q = pack_indices(loadings.shape[1])
         return cls(loadings, loadings[:, p] * loadings[:, q], prior_precision)
 
+    def precision(self, packed: np.ndarray) -> np.ndarray:
+        """Lambda_0 + sum_k omega_uk g_k g_k^T of each row, given the packed sums."""
+        size = len(self.prior_precision)
+        full = unpack(packed, size)
+        full[:, np.arange(size), np.arange(size)] += self.prior_precision
+        return full
+
 
 @dataclass(frozen=True)
 class Field:
@@ -124,11 +131,8 @@ class FieldProblem:
 
     def _newton(self, field: Field, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         prior, loadings = self.design.prior_precision, self.design.loadings
-        size = len(prior)
         omega = np.maximum(field.expansion.omega(n, self.weights), 0.0)
-        precision = unpack(self.backend.product(omega, self.design.products), size)
-        precision[:, np.arange(size), np.arange(size)] += prior
-        covariance, _ = self.backend.invert(precision)
+        covariance, _ = self.backend.invert(self.design.precision(self.backend.product(omega, self.design.products)))
         slope = field.expansion.slope(n, self.weights)
         gradient = self.backend.product(slope, loadings) - prior * field.mean
         return field.mean + np.einsum("upq,uq->up", covariance, gradient), covariance

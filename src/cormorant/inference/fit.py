@@ -15,7 +15,7 @@ from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
-from cormorant.inference.state import Globals, State
+from cormorant.inference.state import State
 from cormorant.inference.stopping import Patience
 
 logger = logging.getLogger("cormorant")
@@ -40,7 +40,7 @@ Callback = Callable[[Info, State], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to go on. ``watch``: "perplexity" of validation rows, or the "bound"."""
+    """How long to go on. ``watch``: "perplexity" of validation rows, the "bound", or "nothing" (go on to the end)."""
 
     max_epochs: int
     tol: float
@@ -116,12 +116,17 @@ def run(
     callbacks: Sequence[Callback] = (),
     stage: str = "fit",
     resume: Outcome | None = None,
+    memory: RowMemory | None = None,
 ) -> Outcome:
     """Visit the rows until nothing improves, ``max_epochs`` are over, or the user interrupts.
 
-    ``resume`` goes on from an earlier outcome: its epochs count, and its best value is the one to beat.
+    ``resume`` goes on from an earlier outcome: its epochs count, and its best value is the one to beat; ``memory``
+    only has the rows begin where another scheme left them.
     """
-    memory = RowMemory(rows.n_rows) if resume is None else resume.memory
+    if resume is not None:
+        memory = resume.memory
+    elif memory is None:
+        memory = RowMemory(rows.n_rows, limit=None) if scheme.must_remember else RowMemory(rows.n_rows)
     batches = _Cache(rows, plan, scheme.dtype)
     by_bound = settings.watch == "bound"
     patience = Patience(
@@ -135,11 +140,13 @@ def run(
     begin = time.perf_counter() - (history[-1].seconds if history else 0.0)
     interrupted = False
     reason = f"stopped at max_epochs = {settings.max_epochs} before converging; raise max_epochs to go on"
+    if settings.watch == "nothing":
+        reason = f"made all {settings.max_epochs} sweeps"
     try:
         for epoch in range(len(history) + 1, settings.max_epochs + 1):
             state, bound = _epoch(scheme, state, batches, memory, plan, rng, by_bound)
             look = epoch % settings.check_every == 0 or epoch == settings.max_epochs
-            perplexity = validation.perplexity(scheme, state.globals) if validation and look else None
+            perplexity = validation.perplexity(scheme.solver, state.globals) if validation and look else None
             info = Info(
                 epoch, settings.max_epochs, state.globals.n_components, time.perf_counter() - begin,
                 plan.rho(state.n_steps - 1), stage, bound, perplexity,
@@ -173,24 +180,25 @@ def _epoch(
 ) -> tuple[State, float | None]:
     bounds = []
     for blocks in plan.epoch(rng):
-        visits = ((index, batches[index]) for index in blocks)
-        total = sum_statistics(scheme, state.globals, visits, memory, want_bound)
-        total = total * (plan.n_rows / total.n_rows)
-        if want_bound:
-            bounds.append(scheme.bound(state.globals, total))
-        state = scheme.global_step(state, total, plan.rho(state.n_steps))
+        for _ in range(scheme.passes):
+            visits = ((index, batches[index]) for index in blocks)
+            total = sum_statistics(scheme, state, visits, memory, want_bound)
+            total = total * (plan.n_rows / total.n_rows)
+            if want_bound:
+                bounds.append(scheme.bound(state.globals, total))
+            state = scheme.global_step(state, total, plan.rho(state.n_steps))
     return state, float(np.mean(bounds)) if bounds else None
 
 
 def sum_statistics(
     scheme: Scheme,
-    g: Globals,
+    state: State,
     visits: Iterable[tuple[np.ndarray, Batch]],
     memory: RowMemory | None = None,
     want_bound: bool = False,
 ) -> Any:
     """Local steps over blocks of rows, each from where ``memory`` has it end last, and the sum of their statistics."""
-    view = scheme.view(g)
+    view = scheme.visit(state)
     total: Any = None
     for index, batch in visits:
         start = None if memory is None else memory.get(index)

@@ -127,3 +127,5 @@ class SoftplusLink:
 
 
 LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink())}
+# At a variance of zero the expansion is h itself; one node is enough.
+POINT_LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink(n_nodes=1))}

@@ -18,6 +18,7 @@ With r = exp, p = q = 1 and -h'' = E x / r > 0: the problems in f_u and in l_k a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln
@@ -208,6 +209,18 @@ class MeanField:
     def dtype(self) -> type:
         """Double precision: the bound is watched."""
         return np.float64
+
+    passes: ClassVar[int] = 1
+    must_remember: ClassVar[bool] = False
+
+    @property
+    def solver(self) -> MeanField:
+        """Rows are predicted as they are fitted."""
+        return self
+
+    def visit(self, state: State) -> View:
+        """What a pass over the rows needs of the state."""
+        return self.view(state.globals)
 
     @property
     def _sibling(self) -> Structured:

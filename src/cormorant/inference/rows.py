@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from cormorant.data import Counts
 from cormorant.inference.batch import Batch
-from cormorant.inference.state import Locals
 
 
 @dataclass(frozen=True)
@@ -48,27 +48,41 @@ class Rows:
 
 
 class RowMemory:
-    """Locals of every row, kept between visits if that takes at most ``limit`` bytes; else each visit starts cold."""
+    """Locals of every row (any dataclass of arrays), kept between visits.
 
-    def __init__(self, n_rows: int, limit: int = 1 << 29):
+    More than ``limit`` bytes are not kept, and each visit starts cold; None keeps any number.
+    """
+
+    def __init__(self, n_rows: int, limit: int | None = 1 << 29):
         self.n_rows, self.limit = n_rows, limit
-        self._kept: Locals | None = None
+        self._kept: Any = None
         self._visited = np.zeros(n_rows, bool)
 
-    def get(self, index: np.ndarray) -> Locals | None:
+    def get(self, index: np.ndarray) -> Any:
         """Where these rows ended, if all of them have been visited."""
         if self._kept is None or not self._visited[index].all():
             return None
-        return Locals(*(getattr(self._kept, f.name)[index] for f in fields(Locals)))
+        return type(self._kept)(*(array[index] for array in _arrays(self._kept)))
 
-    def put(self, index: np.ndarray, ended: Locals) -> None:
+    def put(self, index: np.ndarray, ended: Any) -> None:
         """Remember where these rows ended."""
-        arrays = [getattr(ended, f.name) for f in fields(Locals)]
+        arrays = _arrays(ended)
         if self._kept is None:
             size = sum(a.nbytes // max(len(index), 1) for a in arrays) * self.n_rows
-            if size > self.limit:
+            if self.limit is not None and size > self.limit:
                 return
-            self._kept = Locals(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
-        for f, array in zip(fields(Locals), arrays, strict=True):
-            getattr(self._kept, f.name)[index] = array
+            self._kept = type(ended)(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
+        for kept, array in zip(_arrays(self._kept), arrays, strict=True):
+            kept[index] = array
         self._visited[index] = True
+
+    def handed_over(self, convert: Callable[[Any], Any]) -> RowMemory:
+        """The same rows as another scheme keeps them."""
+        other = RowMemory(self.n_rows, limit=None)
+        if self._kept is not None:
+            other._kept, other._visited = convert(self._kept), self._visited.copy()
+        return other
+
+
+def _arrays(locals_: Any) -> list[np.ndarray]:
+    return [getattr(locals_, f.name) for f in fields(locals_)]

@@ -1,4 +1,4 @@
-"""The interface that every inference scheme has, so that one loop serves them all."""
+"""The interfaces that every inference scheme has, so that one loop and one way of predicting serve them all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,32 @@ from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
 from cormorant.inference.state import Globals, RowPosterior, State
 from cormorant.models.cnpf import PoissonFactorization
+
+
+class RowSolver(Protocol):
+    """What is said of rows while the globals stay as they are."""
+
+    @property
+    def backend(self) -> Backend:
+        """What does the work."""
+        ...
+
+    @property
+    def dtype(self) -> type:
+        """Precision of the allocation, and of what is remembered of a row."""
+        ...
+
+    def view(self, g: Globals) -> Any:
+        """What every block of rows needs of the globals."""
+        ...
+
+    def posterior(self, view: Any, batch: Batch, want_variance: bool = False) -> RowPosterior:
+        """E x (and Var x) of rows seen for the first time; deterministic."""
+        ...
+
+    def prior_mean(self, g: Globals) -> np.ndarray:
+        """E x of a row that shows nothing, up to a factor."""
+        ...
 
 
 class Scheme(Protocol):
@@ -27,11 +53,26 @@ class Scheme(Protocol):
 
     @property
     def dtype(self) -> type:
-        """Precision of the allocation, and of what is remembered of a row."""
+        """Precision of the counts, and of what is remembered of a row."""
         ...
 
-    def view(self, g: Globals) -> Any:
-        """What every block of rows needs of the globals, computed once a global step."""
+    @property
+    def passes(self) -> int:
+        """Steps, each over the same rows, that make a whole one: a sampler takes several."""
+        ...
+
+    @property
+    def must_remember(self) -> bool:
+        """Whether a row goes on from its last visit however much memory that takes."""
+        ...
+
+    @property
+    def solver(self) -> RowSolver:
+        """What predicts with the globals that this scheme finds."""
+        ...
+
+    def visit(self, state: State) -> Any:
+        """What every block of rows needs of the state, computed once a pass."""
         ...
 
     def local_step(self, view: Any, batch: Batch, start: Any, want_bound: bool = False) -> tuple[Any, Any]:
@@ -44,12 +85,4 @@ class Scheme(Protocol):
 
     def bound(self, g: Globals, statistics: Any) -> float:
         """The evidence lower bound at the globals that the statistics were computed at."""
-        ...
-
-    def posterior(self, view: Any, batch: Batch, want_variance: bool = False) -> RowPosterior:
-        """E x (and Var x) of rows seen for the first time; deterministic."""
-        ...
-
-    def prior_mean(self, g: Globals) -> np.ndarray:
-        """E x of a row that shows nothing, up to a factor."""
         ...

@@ -12,6 +12,7 @@ negative-binomial likelihood for f_u. Every update is closed form. Two ways to s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -89,15 +90,27 @@ class Structured:
         """Single precision for the fast form; double where the bound is watched."""
         return np.float32 if self.zero_order else np.float64
 
+    passes: ClassVar[int] = 1
+    must_remember: ClassVar[bool] = False
+
+    @property
+    def solver(self) -> Structured:
+        """Rows are predicted as they are fitted."""
+        return self
+
+    def visit(self, state: State) -> View:
+        """What a pass over the rows needs of the state."""
+        return self.view(state.globals)
+
     def view(self, g: Globals) -> View:
         """Everything that depends on the globals alone."""
         log_atoms = (np.log(g.atom_shape) if self.zero_order else digamma(g.atom_shape)) - np.log(g.atom_rate)
         log_top = log_atoms.max(axis=1)
         least = 0.5 * np.log(np.finfo(self.dtype).tiny)
         atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least)).astype(self.dtype)
-        return View(g, self._design(g), atoms, log_top, g.atom_mean)
+        return View(g, self.design(g), atoms, log_top, g.atom_mean)
 
-    def _design(self, g: Globals) -> Design:
+    def design(self, g: Globals) -> Design:
         """g_k = (l_k, 1), less the parts that this model lacks."""
         columns, prior = [g.locations], [1.0] * g.locations.shape[1]
         if self.model.has_mean:
@@ -241,6 +254,6 @@ class Structured:
 
     def prior_mean(self, g: Globals) -> np.ndarray:
         """E x of a row that shows nothing, up to a factor: w_k E r(F_k)."""
-        design = self._design(g)
+        design = self.design(g)
         variance = (design.loadings**2 / design.prior_precision).sum(axis=1)
         return g.weights * self.link.prior_scale(np.zeros_like(variance), variance)

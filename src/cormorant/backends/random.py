@@ -1,0 +1,164 @@
+"""Compiled random draws with a stream for each row, so that results do not depend on threads or their order.
+
+A stream is an array of two 64-bit words (xoroshiro128+), made by ``stream(seed, row)``; every draw moves it on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cormorant.backends.compiled import compiled
+
+_ONE = np.uint64(1)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+TERMS = 3  # gammas drawn one by one in a Polya-Gamma variable; the rest of the series is drawn as one variable
+FAR = 1e-4  # PG(b, c) is inverse Gaussian up to b e^-c in the logarithm of its Laplace transform: below this, drawn so
+
+
+@compiled
+def _splitmix(x):
+    x = x + GOLDEN
+    z = (x ^ (x >> np.uint64(30))) * MIX_1
+    z = (z ^ (z >> np.uint64(27))) * MIX_2
+    return x, z ^ (z >> np.uint64(31))
+
+
+@compiled
+def stream(seed, row):
+    """The stream of one row: two words that depend on every bit of the seed and of the row."""
+    out = np.empty(2, np.uint64)
+    _, start = _splitmix(np.uint64(row) + _ONE)
+    state = np.uint64(seed) ^ start
+    state, out[0] = _splitmix(state)
+    _, out[1] = _splitmix(state)
+    return out
+
+
+@compiled
+def uniform(s):
+    """Uniform on (0, 1): never 0, whose logarithm would be infinite."""
+    first, second = s[0], s[1]
+    result = first + second
+    second ^= first
+    s[0] = ((first << np.uint64(24)) | (first >> np.uint64(40))) ^ second ^ (second << np.uint64(16))
+    s[1] = (second << np.uint64(37)) | (second >> np.uint64(27))
+    return (float(result >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@compiled
+def normal(s):
+    """Standard normal, by the polar method."""
+    while True:
+        a, b = 2.0 * uniform(s) - 1.0, 2.0 * uniform(s) - 1.0
+        r = a * a + b * b
+        if 0.0 < r < 1.0:
+            return a * math.sqrt(-2.0 * math.log(r) / r)
+
+
+@compiled
+def gamma(s, shape):
+    """Gamma(shape, 1), by Marsaglia and Tsang; for a shape below one, Gamma(shape + 1) u^(1 / shape)."""
+    boost = 1.0
+    if shape < 1.0:
+        boost = math.exp(math.log(uniform(s)) / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        z = normal(s)
+        v = 1.0 + c * z
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        u = uniform(s)
+        if u < 1.0 - 0.0331 * z * z * z * z or math.log(u) < 0.5 * z * z + d * (1.0 - v + math.log(v)):
+            return d * v * boost
+
+
+@compiled
+def binomial(s, n, p):
+    """Binomial(n, p): halve n by the median of n uniforms (a beta variable) until the rest can be counted."""
+    total = 0
+    while n > 16:
+        middle = (n + 1) // 2
+        a = gamma(s, float(middle))
+        b = a / (a + gamma(s, float(n + 1 - middle)))
+        if b <= p:
+            total += middle
+            n -= middle
+            p = (p - b) / (1.0 - b)
+        else:
+            n = middle - 1
+            p = p / b
+    for _ in range(n):
+        if uniform(s) < p:
+            total += 1
+    return total
+
+
+@compiled
+def tables(s, n, w):
+    """Tables that n customers of a Chinese restaurant with concentration w sit at: sum_j Bernoulli(w / (w + j)), j < n.
+
+    Past the first few, the next new table is found in one step: none opens before customer m with probability
+    Gamma(m) Gamma(w + j) / (Gamma(j) Gamma(w + m)).
+    """
+    count = 0
+    for j in range(min(n, 32)):
+        if uniform(s) * (w + j) < w:
+            count += 1
+    j = 32
+    while j < n:
+        bar = math.log(uniform(s)) + math.lgamma(j) - math.lgamma(w + j)
+        if math.lgamma(n) - math.lgamma(w + n) >= bar:
+            break
+        low, high = j, n  # the first m at which the survival falls below the bar lies in (low, high]
+        while high - low > 1:
+            m = (low + high) // 2
+            if math.lgamma(m) - math.lgamma(w + m) >= bar:
+                low = m
+            else:
+                high = m
+        count += 1
+        j = high
+    return count
+
+
+@compiled
+def _inverse_gaussian(s, mean, shape):
+    z = normal(s)
+    y = mean * z * z / (2.0 * shape)
+    # The smaller root of the chi-square relation, without cancellation.
+    x = mean / (1.0 + y + math.sqrt(y * (2.0 + y)))
+    return x if uniform(s) * (mean + x) <= mean else mean * mean / x
+
+
+@compiled
+def polya_gamma(s, b, c):
+    """PG(b, c) = sum_j Gamma(b) / (2 pi^2 ((j - 1/2)^2 + (c / 2 pi)^2)), j = 1, 2, ...
+
+    cosh(z) is e^z / 2 for large z, which makes PG(b, c) inverse Gaussian for large c. Otherwise the first terms are
+    drawn one by one and the rest of the series as one inverse Gaussian with its mean and variance, which are the
+    whole's less the first terms'. (An inverse Gaussian shares the rest's behaviour near zero, and its third cumulant
+    is closer than a gamma's.)
+    """
+    c = abs(c)
+    if b * math.exp(-c) < FAR:
+        return _inverse_gaussian(s, b / (2.0 * c), 0.25 * b * b)
+    if c > 1e-2:
+        t = math.tanh(0.5 * c)
+        mean = t / (2.0 * c)
+        variance = (2.0 * t - c * (1.0 - t * t)) / (4.0 * c * c * c)
+    else:
+        mean, variance = 0.25 - c * c / 48.0, 1.0 / 24.0 - c * c / 120.0
+    far = c * c / (4.0 * math.pi * math.pi)
+    total = 0.0
+    for j in range(TERMS):
+        scale = 1.0 / (2.0 * math.pi * math.pi * ((j + 0.5) * (j + 0.5) + far))
+        total += scale * gamma(s, b)
+        mean -= scale
+        variance -= scale * scale
+    return total + _inverse_gaussian(s, b * mean, b * b * mean * mean * mean / variance)

@@ -1,0 +1,105 @@
+"""Draws of the shared quantities given sums over rows: the sampler's counterparts of the updates in `globals`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import gammaln
+
+from cormorant.inference.globals import WEIGHT_FLOOR, sticks_of
+
+A0_PRIOR = (1.0, 1.0)  # gamma: shape and rate, where a0 is learned
+SIGMA_L2_PRIOR = (1.0, 0.05)  # inverse gamma: shape and scale, where sigma_l^2 is learned
+
+
+def draw_slice(log_density: Callable[[float], float], at: float, rng: np.random.Generator, width: float = 1.0) -> float:
+    """One step of slice sampling on the line: step out, then shrink (Neal 2003)."""
+    level = log_density(at) + math.log(1.0 - rng.random())
+    low = at - width * rng.random()
+    high = low + width
+    while log_density(low) > level:
+        low -= width
+    while log_density(high) > level:
+        high += width
+    while True:
+        proposal = low + (high - low) * rng.random()
+        if log_density(proposal) > level:
+            return proposal
+        low, high = (proposal, high) if proposal < at else (low, proposal)
+
+
+def _log_expit(z: float) -> float:
+    return -math.log1p(math.exp(-z)) if z > 0 else z - math.log1p(math.exp(z))
+
+
+def _draw_stick(up: float, down: float, loss: float, v: float, rng: np.random.Generator) -> float:
+    """logit v ~ v^up (1 - v)^down exp(-loss v), the Jacobian counted in."""
+
+    def log_density(z: float) -> float:
+        log_v = _log_expit(z)
+        return up * log_v + down * (log_v - z) - loss * math.exp(log_v)
+
+    return draw_slice(log_density, math.log(v) - math.log1p(-v), rng, width=2.0)
+
+
+def draw_weights(
+    tables: np.ndarray, log_one: np.ndarray, weights: np.ndarray, alpha: float, c: float, rng: np.random.Generator
+) -> np.ndarray:
+    """s, then every stick, given sum_k (tables_k log w_k - log_one_k w_k): w_k = s v_k prod_{j<k} (1 - v_j).
+
+    s is conjugate. With pi_k the share of stick k, v_k sees the loss v_k log_one_k + (1 - v_k) (mean loss of the later
+    sticks), times s and what the earlier sticks left.
+    """
+    total, sticks = sticks_of(np.maximum(weights, WEIGHT_FLOOR))
+    share = weights / weights.sum()
+    total = rng.gamma(alpha + tables.sum()) / (c + share @ log_one)
+    later_tables = np.cumsum(tables[::-1])[::-1] - tables
+    later_loss = np.zeros(len(sticks))
+    for k in range(len(sticks) - 2, -1, -1):
+        later_loss[k] = sticks[k + 1] * log_one[k + 1] + (1.0 - sticks[k + 1]) * later_loss[k + 1]
+    drawn = np.empty(len(sticks))
+    log_left = math.log(total)
+    for k in range(len(sticks) - 1):
+        loss = math.exp(log_left) * (log_one[k] - later_loss[k])
+        v = min(max(float(sticks[k]), 1e-12), 1.0 - 1e-12)
+        z = _draw_stick(tables[k] + 1.0, later_tables[k] + alpha, loss, v, rng)
+        drawn[k] = log_left + _log_expit(z)
+        log_left += _log_expit(-z)
+    drawn[-1] = log_left
+    return np.maximum(np.exp(drawn), WEIGHT_FLOOR)
+
+
+def draw_alpha(
+    weights: np.ndarray, alpha: float, c: float, a_alpha: float, b_alpha: float, rng: np.random.Generator
+) -> float:
+    """The mass of the gamma process given s ~ Gamma(alpha, c) and v_k ~ Beta(1, alpha), on the scale of its logarithm."""
+    total, sticks = sticks_of(weights)
+    rest = np.log(np.cumsum(weights[::-1])[::-1])
+    slope = math.log(c * total) + float((rest[1:] - rest[:-1]).sum()) - b_alpha
+    power = a_alpha + len(sticks) - 1.0
+
+    def log_density(log_alpha: float) -> float:
+        value = math.exp(log_alpha)
+        return power * log_alpha + slope * value - float(gammaln(value))
+
+    return math.exp(draw_slice(log_density, math.log(alpha), rng))
+
+
+def draw_c(weights: np.ndarray, alpha: float, a_c: float, b_c: float, rng: np.random.Generator) -> float:
+    """The rate of the gamma process given s."""
+    return float(rng.gamma(a_c + alpha) / (b_c + weights.sum()))
+
+
+def draw_a0(tables: float, n_columns: int, exposure: np.ndarray, b0: float, rng: np.random.Generator) -> float:
+    """The atoms' shape with the atoms summed out, given the tables of their counts."""
+    shape, rate = A0_PRIOR
+    per_column = 1 if exposure.ndim == 2 else n_columns
+    return float(rng.gamma(shape + tables) / (rate + per_column * np.log1p(exposure / b0).sum()))
+
+
+def draw_sigma_l2(locations: np.ndarray, rng: np.random.Generator) -> float:
+    """The variance of the locations."""
+    shape, scale = SIGMA_L2_PRIOR
+    return float((scale + 0.5 * (locations**2).sum()) / rng.gamma(shape + 0.5 * locations.size))

@@ -1,0 +1,96 @@
+"""The exact sampler (section 4.1 with x, and where it helps a, integrated out): every draw is from a full conditional.
+
+One sweep is a few passes over the rows, each followed by a draw of what the rows share:
+
+    counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a
+    weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
+    field       omega_uk ~ PG(w_k + n_uk, F_uk + log A_k),  f_u ~ N(m_u, S_u);                  then l, sigma_l^2
+
+Whatever is drawn with x integrated out (weights, field) comes before x is drawn again, and x is never kept. The softplus
+link has no conjugate f: there the field is a Metropolis step (`moves`), and a fourth pass decides on the locations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from cormorant.backends.select import Backend
+from cormorant.inference.batch import Batch
+from cormorant.inference.moves import Move, RowDraws, Visit, moves_of
+from cormorant.inference.state import Globals, Locals, State
+from cormorant.inference.structured import Structured
+from cormorant.models.cnpf import PoissonFactorization
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a chain carries beside the globals: the atoms as drawn, its generator, and locations proposed."""
+
+    atoms: np.ndarray  # columns x components
+    rng: np.random.Generator
+    proposal: object = None
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """The scheme for one model. A row that is new to a fitted model is solved as structured inference solves it."""
+
+    model: PoissonFactorization
+    backend: Backend
+    learns_a0: bool = True
+    learns_sigma_l2: bool = True
+
+    dtype: ClassVar[type] = np.float64  # whole numbers stay whole
+    must_remember: ClassVar[bool] = True
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The passes of a sweep."""
+        return moves_of(self.model, self.backend, self.learns_a0, self.learns_sigma_l2)
+
+    @property
+    def passes(self) -> int:
+        """Visits to every row in a sweep."""
+        return len(self.moves)
+
+    @cached_property
+    def solver(self) -> Structured:
+        """Structured inference for the same model."""
+        return Structured(self.model, self.backend)
+
+    def begin(self, g: Globals, rng: np.random.Generator) -> State:
+        """A chain that starts with atoms drawn from q(a)."""
+        atoms = self.backend.sampling.gammas(g.atom_shape, int(rng.integers(1 << 63))) / g.atom_rate
+        return State(g, Chain(np.maximum(atoms, 1e-300), rng))
+
+    def _move(self, state: State) -> Move:
+        return self.moves[state.n_steps % self.passes]
+
+    def visit(self, state: State) -> Visit:
+        """What a pass needs of the state."""
+        g, chain = state.globals, state.memory
+        return Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
+
+    def local_step(
+        self, view: Visit, batch: Batch, start: RowDraws | Locals | None, want_bound: bool = False
+    ) -> tuple[RowDraws, object]:
+        """Draw what belongs to the rows, and sum what the shared draw needs of them."""
+        if start is None:
+            size = view.design.loadings.shape[1]
+            start = RowDraws(np.zeros((batch.n_rows, 0)), np.zeros((batch.n_rows, size)))
+        elif isinstance(start, Locals):
+            start = RowDraws(start.n.astype(np.float64), start.mean.astype(np.float64))
+        return view.move.rows(view, batch, start)
+
+    def global_step(self, state: State, new: object, rho: float) -> State:
+        """Draw what the rows share."""
+        g, chain = self._move(state).shared(state.globals, state.memory, new)
+        return replace(state, globals=g, memory=chain, n_steps=state.n_steps + 1)
+
+    def bound(self, g: Globals, statistics: object) -> float:
+        """A sampler has no bound."""
+        raise ValueError("a sampler has no bound to stop by: use stopping='auto'.")

@@ -1,0 +1,122 @@
+"""Posterior samples of the globals, kept small: most counts of a column by component are zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from cormorant.inference.fit import Info
+from cormorant.inference.state import Globals, State
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One draw of the globals; the atoms are given by their full conditional Gamma(a0 + counts, rate)."""
+
+    counts: sparse.csr_matrix  # columns x components
+    rest: Globals  # everything but the atoms' shape
+
+    @classmethod
+    def of(cls, g: Globals) -> Sample:
+        """Keep the globals of a chain."""
+        counts = sparse.csr_matrix(np.rint(g.atom_shape - g.hyper.a0))
+        return cls(counts, replace(g, atom_shape=np.zeros((0, 0))))
+
+    @property
+    def globals(self) -> Globals:
+        """As everything else wants them."""
+        return replace(self.rest, atom_shape=self.rest.hyper.a0 + self.counts.toarray())
+
+    def reorder(self, order: np.ndarray) -> Sample:
+        """The same with the components in another order."""
+        r = self.rest
+        rest = replace(
+            r,
+            atom_rate=np.ascontiguousarray(r.atom_rate[..., order]),
+            weights=r.weights[order],
+            locations=r.locations[order],
+        )
+        return Sample(self.counts[:, order].tocsr(), rest)
+
+
+class Collector:
+    """A callback that keeps samples of a chain, evenly spaced after the burn-in, and traces of what labels do not touch."""
+
+    def __init__(self, n_sweeps: int, n_samples: int):
+        kept = np.linspace(n_sweeps // 3, n_sweeps, min(n_samples, n_sweeps - n_sweeps // 3) + 1)[1:]
+        self.sweeps = set(np.rint(kept).astype(int).tolist())
+        self.burn_in = n_sweeps // 3
+        self.samples: list[Sample] = []
+        self.traces: dict[str, list[float]] = {}
+
+    def __call__(self, info: Info, state: State) -> None:
+        """Look at the state after a sweep."""
+        g = state.globals
+        if info.epoch > self.burn_in:
+            for name, value in summaries(g).items():
+                self.traces.setdefault(name, []).append(value)
+        if info.epoch in self.sweeps:
+            self.samples.append(Sample.of(g))
+
+
+def summaries(g: Globals) -> dict[str, float]:
+    """Numbers of a draw that do not depend on how components are labelled or locations rotated."""
+    held = (g.atom_shape - g.hyper.a0).sum(axis=0)
+    share = held[held > 0] / max(held.sum(), 1e-300)
+    found = {
+        "total": float(g.weights.sum()),
+        "alpha": g.alpha,
+        "a0": g.hyper.a0,
+        "effective_components": float(np.exp(-(share * np.log(share)).sum())),
+    }
+    if g.locations.shape[1]:
+        found["location_variance"] = float((g.locations**2).sum(axis=1).mean())
+    return found
+
+
+def align(samples: list[Sample], reference: np.ndarray) -> list[Sample]:
+    """Samples of one chain with its components matched to those of ``reference`` (columns x components, means).
+
+    Within a chain labels stay put; between chains they do not. The matching maximises the sum of cosines.
+    """
+    ours = _unit(np.mean([s.globals.atom_mean for s in samples], axis=0))
+    _, order = linear_sum_assignment(-(_unit(reference).T @ ours))
+    return [s.reorder(order) for s in samples]
+
+
+def _unit(a: np.ndarray) -> np.ndarray:
+    return a / np.maximum(np.linalg.norm(a, axis=0), 1e-300)
+
+
+def summarise(samples: list[Sample]) -> Globals:
+    """One set of globals for a chain's samples: means, and the locations whose products l_k . l_m are the mean's.
+
+    Locations are known up to a rotation, so their products are averaged, never they themselves.
+    """
+    every = [s.globals for s in samples]
+    first = every[0]
+    size = first.locations.shape[1]
+    gram = np.mean([g.locations @ g.locations.T for g in every], axis=0)
+    values, vectors = np.linalg.eigh(gram)
+    top = np.argsort(values)[::-1][:size]
+    locations = vectors[:, top] * np.sqrt(np.maximum(values[top], 0.0))
+    locations = np.pad(locations, ((0, 0), (0, size - locations.shape[1])))
+    hyper = replace(
+        first.hyper,
+        a0=float(np.mean([g.hyper.a0 for g in every])),
+        sigma_l2=float(np.mean([g.hyper.sigma_l2 for g in every])),
+    )
+    mean = np.mean([g.atom_mean for g in every], axis=0)
+    rate = np.mean([g.atom_rate for g in every], axis=0)
+    return Globals(
+        atom_shape=mean * rate,
+        atom_rate=rate,
+        weights=np.mean([g.weights for g in every], axis=0),
+        locations=locations,
+        alpha=float(np.mean([g.alpha for g in every])),
+        c=float(np.mean([g.c for g in every])),
+        hyper=hyper,
+    )

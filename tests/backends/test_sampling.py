@@ -1,0 +1,133 @@
+"""Compiled draws against the distributions they are named after. All seeds are fixed, so a pass is a pass for good."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import stats
+
+from cormorant.backends.compiled import Threads
+from cormorant.backends.sampling import ONE_BY_ONE, Sampling
+
+N = 100_000
+sampling = Sampling(Threads(1))
+LEAST_P = 1e-3  # one test in a thousand fails a correct sampler at a seed chosen at random
+
+
+def z_score(draws, mean):
+    """Distance of the sample mean from the truth, in its own standard errors."""
+    return abs(draws.mean(axis=0) - mean) / (draws.std(axis=0) / np.sqrt(len(draws)))
+
+
+def test_uniforms():
+    draws = sampling.uniforms(N, 3)
+    assert stats.kstest(draws, "uniform").pvalue > LEAST_P
+    # Streams of neighbouring rows, and of neighbouring seeds, have nothing to do with each other.
+    for other in (draws[1:], sampling.uniforms(N, 4)[:-1]):
+        assert abs(np.corrcoef(draws[:-1], other)[0, 1]) < 4 / np.sqrt(N)
+
+
+@pytest.mark.parametrize("shape", [0.003, 0.2, 1.0, 7.5, 1e5])
+def test_gammas(shape):
+    draws = sampling.gammas(np.full((N, 1), shape), 5)[:, 0]
+    draws = draws[draws > 1e-300]  # a tiny shape has mass below the smallest number
+    low = stats.gamma.cdf(1e-300, shape)
+    assert stats.kstest((stats.gamma.cdf(draws, shape) - low) / (1 - low), "uniform").pvalue > LEAST_P
+
+
+@pytest.mark.parametrize(("n", "w"), [(1, 0.3), (10, 0.3), (31, 2.0), (100, 0.05), (500, 3.0)])
+def test_tables(n, w):
+    """sum_j Bernoulli(w / (w + j)): the distribution by convolution."""
+    truth = np.ones(1)
+    for j in range(n):
+        p = w / (w + j)
+        truth = np.convolve(truth, [1 - p, p])
+    draws = sampling.tables(np.full((N, 1), n), np.array([w]), 7)[:, 0]
+    seen = np.bincount(draws, minlength=len(truth))
+    common = truth * N > 10
+    rare = np.append(truth[common], max(truth[~common].sum(), 1e-300)) * N
+    assert stats.chisquare(np.append(seen[common], seen[~common].sum()), rare * (N / rare.sum())).pvalue > LEAST_P
+
+
+@pytest.mark.parametrize("b", [0.005, 0.05, 0.3, 1.0, 4.7, 60.0])
+@pytest.mark.parametrize("c", [0.0, 0.005, 1.5, -3.5, 6.0, 8.5, 12.0, 40.0])
+def test_polya_gammas(b, c):
+    """E exp(-t omega) = (cosh(c/2) / cosh(sqrt((c^2/2 + t)/2)))^b, and the mean is b tanh(c/2) / (2c)."""
+    draws = sampling.polya_gammas(np.zeros((N, 1)), np.array([b]), np.full((N, 1), c), 9)[:, 0]
+    mean = b / 4 if c == 0 else b * np.tanh(c / 2) / (2 * c)
+    assert z_score(draws, mean) < 4
+    for t in (0.5, 5.0, 50.0):
+        log_truth = b * (_log_cosh(c / 2) - _log_cosh(np.sqrt((c * c / 2 + t) / 2)))
+        found = np.exp(-t * draws)
+        # Rounding, where the draws are so concentrated that their spread is nothing.
+        assert abs(found.mean() - np.exp(log_truth)) < 4 * found.std() / np.sqrt(N) + 1e-12
+
+
+def _log_cosh(z):
+    z = abs(z)
+    return z + np.log1p(np.exp(-2 * z)) - np.log(2)
+
+
+def test_gaussians():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    precision, linear = root @ root.T + np.eye(4), rng.normal(size=4)
+    draws = sampling.gaussians(np.tile(precision, (N, 1, 1)), np.tile(linear, (N, 1)), 11)
+    mean, covariance = np.linalg.solve(precision, linear), np.linalg.inv(precision)
+    assert (z_score(draws, mean) < 4).all()
+    apart = draws - mean
+    products = (apart[:, :, None] * apart[:, None, :]).reshape(N, 16)
+    assert (z_score(products, covariance.ravel()) < 4).all()
+
+
+@pytest.mark.parametrize("y", [1, 5, ONE_BY_ONE + 1, 1_000_000])
+@pytest.mark.parametrize("n_components", [3, 40])
+def test_counts_are_multinomial(y, n_components):
+    """Means and variances of the shares of one entry, for the search count by count and for the binomials."""
+    rng = np.random.default_rng(1)
+    rows = 20_000
+    x, a = rng.gamma(0.5, size=n_components), rng.gamma(0.5, size=n_components)
+    p = (x * a / (x * a).sum()).astype(np.float32).astype(float)
+    indptr, indices = np.arange(rows + 1), np.zeros(rows, np.int32)
+    tile = np.tile(x.astype(np.float32), (rows, 1))
+    n, c = sampling.counts(indptr, indices, np.full(rows, y), tile, a.astype(np.float32)[None], 13)
+    assert_array_equal(n.sum(axis=1), y)
+    assert_array_equal(n.sum(axis=0), c[0])
+    big = p * rows * y > 20
+    error = np.sqrt(y * p * (1 - p) / rows)
+    # Single precision moves the shares by a millionth or so, which a million counts a row can see.
+    assert (abs(n.mean(axis=0) - y * p)[big] < 4.5 * error[big] + 1e-6 * y).all()
+    assert (abs(n.var(axis=0)[big] / (y * p * (1 - p))[big] - 1) < 0.1 + 4.5 / np.sqrt(rows * y * p[big])).all()
+
+
+def test_a_share_of_zero_gets_nothing():
+    x = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], np.float32)
+    n, _ = sampling.counts(
+        np.array([0, 1, 2]), np.zeros(2, np.int32), np.array([50, 5000]), x, np.ones((1, 3), np.float32), 1
+    )
+    assert_array_equal(n, [[0, 50, 0], [0, 0, 5000]])
+
+
+def test_threads_change_nothing():
+    rng = np.random.default_rng(2)
+    n, w, eta = rng.poisson(1.0, (3000, 5)), rng.gamma(1.0, size=5), rng.normal(size=(3000, 5))
+    indptr = np.arange(0, 6001, 2)
+    indices, y = rng.integers(0, 7, 6000).astype(np.int32), rng.integers(1, 100, 6000)
+    x, a = rng.random((3000, 5)).astype(np.float32), rng.random((7, 5)).astype(np.float32)
+    found = []
+    for threads in (1, 3):
+        s = Sampling(Threads(threads))
+        found.append(
+            [*s.counts(indptr, indices, y, x, a, 1), s.gammas(w + n, 2), s.tables(n, w, 3), s.polya_gammas(n, w, eta, 4)]
+        )
+    for one, several in zip(*found, strict=True):
+        assert_array_equal(one, several)
+
+
+def test_ids_decide_what_is_drawn():
+    """Rows that look the same draw the same, wherever they stand."""
+    indptr, indices, y = np.array([0, 2, 3, 5]), np.array([1, 4, 2, 1, 4], np.int32), np.array([3, 1, 2, 3, 1])
+    ids = sampling.content_ids(indptr, indices, y)
+    assert ids[0] == ids[2] != ids[1]
+    draws = sampling.gammas(np.ones((3, 4)), 1, ids)
+    assert_array_equal(draws[0], draws[2])
+    assert (draws[0] != draws[1]).all()

@@ -1,0 +1,173 @@
+"""The sampler leaves the posterior as it is: Geweke's joint distribution test, and exact answers on tiny data."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from cormorant.backends.cpu import CpuBackend
+from cormorant.inference import draws
+from cormorant.inference.batch import Batch
+from cormorant.inference.gibbs import Chain, Gibbs
+from cormorant.inference.globals import weights_of
+from cormorant.inference.moves import RowDraws
+from cormorant.inference.state import Globals, State
+from cormorant.models.cnpf import MODELS, Hyperparameters, link_function
+
+ROWS, COLUMNS, COMPONENTS = 4, 3, 2
+
+
+class Joint:
+    """Two ways to draw (parameters, data) of a tiny model: from the story, and by sweeps between draws of the data."""
+
+    hyper = Hyperparameters(0.8, 1.0, 0.3, 0.6, a_alpha=6.0, b_alpha=3.0, a_c=6.0, b_c=4.0)
+
+    def __init__(self, model, seed):
+        self.model, self.rng = MODELS[model], np.random.default_rng(seed)
+        self.n_dims = 1 if self.model.has_locations else 0
+        self.scheme = Gibbs(self.model, CpuBackend())
+
+    def prior(self):
+        """Globals, atoms and f, by the generative story."""
+        rng, h = self.rng, self.hyper
+        alpha, c = rng.gamma(h.a_alpha) / h.b_alpha, rng.gamma(h.a_c) / h.b_c
+        sticks = np.append(rng.beta(1.0, alpha, COMPONENTS - 1), 1.0)
+        weights = np.maximum(weights_of(rng.gamma(alpha) / c, sticks), 1e-10)
+        a0 = max(rng.gamma(draws.A0_PRIOR[0]) / draws.A0_PRIOR[1], 1e-12)
+        shape, scale = draws.SIGMA_L2_PRIOR
+        sigma_l2 = scale / rng.gamma(shape) if self.n_dims else h.sigma_l2
+        locations = rng.normal(size=(COMPONENTS, self.n_dims)) * np.sqrt(sigma_l2)
+        spread = np.sqrt([1.0] * self.n_dims + [h.sigma_m2] * self.model.has_mean)
+        atoms = np.maximum(rng.gamma(a0, size=(COLUMNS, COMPONENTS)) / h.b0, 1e-300)
+        hyper = replace(h, a0=a0, sigma_l2=sigma_l2)
+        g = Globals(np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS), weights, locations, alpha, c, hyper)
+        return g, atoms, rng.normal(size=(ROWS, len(spread))) * spread
+
+    def field(self, g, f):
+        return f @ np.hstack([g.locations, np.ones((COMPONENTS, int(self.model.has_mean)))]).T
+
+    def counts(self, x, atoms):
+        """Counts by row and column, and by row and component."""
+        shared = self.rng.poisson(x[:, None, :] * atoms)
+        return shared.sum(axis=2), shared.sum(axis=1)
+
+    def summary(self, g, atoms, f, x, y):
+        """Bounded or slowly growing functions, so that their means have standard errors."""
+        field = self.field(g, f)
+        return [
+            np.log(g.alpha), np.log(g.c), np.log(g.weights[0]), np.log(g.weights.sum()), np.log(g.hyper.a0),
+            np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
+            np.tanh(field.mean()), np.log1p(y.sum()), np.log1p((y > 0).sum()), np.tanh((x * g.weights).sum()),
+            np.tanh(atoms.sum()), np.tanh((field * x).mean()), np.log1p(y[:, 0] @ y[:, 1]),
+        ]  # fmt: skip
+
+    def by_story(self, n):
+        """Independent draws."""
+        out = []
+        for _ in range(n):
+            g, atoms, f = self.prior()
+            x = self.rng.gamma(g.weights * np.ones((ROWS, 1))) * link_function(self.model.link, self.field(g, f))
+            out.append(self.summary(g, atoms, f, x, self.counts(x, atoms)[0]))
+        return np.array(out)
+
+    def by_sweeps(self, n):
+        """A chain whose data are drawn again after every sweep."""
+        g, atoms, f = self.prior()
+        x = self.rng.gamma(g.weights * np.ones((ROWS, 1))) * link_function(self.model.link, self.field(g, f))
+        y, shares = self.counts(x, atoms)
+        state, rows, out = State(g, Chain(atoms, self.rng)), RowDraws(shares, f), []
+        for _ in range(n):
+            csr = sparse.csr_matrix(y.astype(float))
+            batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS)
+            for _ in range(self.scheme.passes):
+                rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
+                state = self.scheme.global_step(state, statistics, 1.0)
+            g, atoms = state.globals, state.memory.atoms
+            rate = 1.0 / link_function(self.model.link, self.field(g, rows.f)) + atoms.sum(axis=0)
+            x = self.rng.gamma(g.weights + rows.n) / rate
+            y, shares = self.counts(x, atoms)
+            rows = RowDraws(shares, rows.f)
+            out.append(self.summary(g, atoms, rows.f, x, y))
+        return np.array(out)
+
+
+def geweke(model, n_story, n_sweeps):
+    """z scores of the differences of means; the chain's standard errors from means of 40 stretches."""
+    story = Joint(model, 1).by_story(n_story)
+    chain = Joint(model, 2).by_sweeps(n_sweeps)[100:]
+    stretches = np.array([part.mean(axis=0) for part in np.array_split(chain, 40)])
+    error = np.sqrt(stretches.var(axis=0, ddof=1) / 40 + story.var(axis=0) / n_story)
+    return (chain.mean(axis=0) - story.mean(axis=0)) / np.maximum(error, 1e-9)
+
+
+@pytest.fixture
+def narrow_locations(monkeypatch):
+    """The default prior of sigma_l^2 has no mean, and exp(F) of its tail overflows the Poisson draws of the test."""
+    monkeypatch.setattr(draws, "SIGMA_L2_PRIOR", (6.0, 1.5))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_joint_distribution(model, narrow_locations):
+    """Fifteen z scores of a right sampler: beyond 4 once in a thousand runs."""
+    assert np.abs(geweke(model, 6_000, 4_000)).max() < 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_joint_distribution_at_length(model, narrow_locations):
+    assert np.abs(geweke(model, 60_000, 60_000)).max() < 4.0
+
+
+def test_joint_distribution_sees_a_wrong_move(narrow_locations, monkeypatch):
+    """The test has teeth: tables that get lost are found out."""
+    right = draws.draw_weights
+    monkeypatch.setattr(draws, "draw_weights", lambda tables, *rest: right(0.6 * tables, *rest))
+    assert np.abs(geweke("hgp", 6_000, 4_000)).max() > 4.0
+
+
+def test_weights_without_data_are_the_prior():
+    """No tables, no losses: s ~ Gamma(alpha, c) and v ~ Beta(1, alpha) come back."""
+    rng, weights, alpha, c = np.random.default_rng(4), np.ones(3), 1.7, 0.8
+    totals, first = [], []
+    for sweep in range(6_000):
+        weights = draws.draw_weights(np.zeros(3), np.zeros(3), weights, alpha, c, rng)
+        if sweep % 3 == 0:  # slices are correlated
+            totals.append(weights.sum())
+            first.append(weights[0] / weights.sum())
+    assert stats.kstest(totals, stats.gamma(alpha, scale=1 / c).cdf).pvalue > 1e-3
+    assert stats.kstest(first, stats.beta(1.0, alpha).cdf).pvalue > 1e-3
+
+
+def test_slice_sampler_draws_its_density():
+    rng, at, found = np.random.default_rng(5), 0.3, []
+    for _ in range(8_000):
+        at = draws.draw_slice(lambda z: -0.5 * z * z, at, rng)
+        found.append(at)
+    assert stats.kstest(found[::4], "norm").pvalue > 1e-3
+
+
+def test_threads_change_nothing(make_problem):
+    """The same seed gives the same chain for any number of threads."""
+    ends = []
+    for n_jobs in (1, 2):
+        problem = make_problem("cnpf", n_rows=60)
+        problem.scheme = Gibbs(MODELS["cnpf"], CpuBackend(n_jobs))
+        problem.start = problem.scheme.begin(problem.globals, np.random.default_rng(6))
+        ends.append(problem.run(5, watch="nothing").state.globals)
+    for name in ("atom_shape", "weights", "locations"):
+        np.testing.assert_array_equal(getattr(ends[0], name), getattr(ends[1], name))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("options", [{}, {"exposure": True}, {"missing": True}])
+def test_every_model_samples(make_problem, model, options):
+    problem = make_problem(model, **options)
+    problem.scheme = Gibbs(MODELS[model], CpuBackend())
+    problem.start = problem.scheme.begin(problem.globals, np.random.default_rng(7))
+    end = problem.run(6, watch="nothing")
+    g = end.state.globals
+    assert np.isfinite(g.atom_mean).all()
+    assert (g.weights > 0).all()
+    assert np.isclose((g.atom_shape - g.hyper.a0).sum(), problem.y.sum())
+    assert end.reason == "made all 6 sweeps"
