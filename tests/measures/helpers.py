@@ -1,8 +1,33 @@
-"""Monte Carlo comparisons shared by the tests of measures."""
+"""Every transformation, and Monte Carlo comparisons, shared by the tests of measures."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
+
+from cormorant.measures import (
+    BernoulliLog,
+    BernoulliLogit,
+    CorrelatedBeta,
+    DilnGamma,
+    GammaExp,
+    GammaSoftplus,
+    Identity,
+    Thinning,
+    UncorrelatedGamma,
+)
+
+TRANSFORMS = [
+    Identity(),
+    GammaExp(),
+    GammaSoftplus(),
+    UncorrelatedGamma(2.0),
+    DilnGamma(3.0),
+    CorrelatedBeta(),
+    BernoulliLogit(),
+    BernoulliLog(),
+    Thinning(),
+]
 
 ROUNDING = 1e-12  # what a sample without spread may be off by
 
@@ -21,3 +46,19 @@ def in_covariance(sample, expected, standard_errors=5.0):
     error = products.std(axis=0) / np.sqrt(len(sample))
     gap = np.abs(products.mean(axis=0) - expected)
     return bool(np.all(gap <= standard_errors * error + ROUNDING))
+
+
+def in_distribution(sample, cdf, level=1e-3):
+    """Whether a Kolmogorov-Smirnov test at this level finds nothing: one false alarm in a thousand seeds."""
+    return bool(stats.kstest(np.ravel(sample), cdf).pvalue > level)
+
+
+def in_independence(first, second, standard_errors=4.0):
+    """Whether the sample correlation is what independence leaves: its standard error is one over sqrt(n)."""
+    return bool(abs(np.corrcoef(first, second)[0, 1]) * np.sqrt(len(first)) < standard_errors)
+
+
+class PlainGammaExp(GammaExp):
+    """The exp link without its closed form: what is computed for it must come out the same."""
+
+    exponential_link = False

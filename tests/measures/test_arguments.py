@@ -9,9 +9,13 @@ from cormorant.measures import (
     RBF,
     BernoulliLogit,
     BetaProcess,
+    CallableAtoms,
+    CallableLocations,
+    CallableMean,
     Constant,
     ConstantMean,
     CorrelatedRandomMeasure,
+    CovariateFunction,
     DilnGamma,
     DirichletAtoms,
     DirichletProcess,
@@ -22,9 +26,11 @@ from cormorant.measures import (
     GaussianLocations,
     GaussianProcess,
     GeneralizedGammaProcess,
+    GroupDraws,
     GroupMeans,
     Linear,
     Matern32,
+    MeasureDraw,
     PitmanYorProcess,
     Scale,
     StableProcess,
@@ -32,11 +38,29 @@ from cormorant.measures import (
     Sum,
     Tuples,
     UncorrelatedGamma,
+    Weights,
+    beta_bernoulli,
+    cnpf,
     component_correlation,
+    diln,
+    expected_total,
+    finiteness,
+    hgp,
+    laplace_functional,
+    scaled_hgp,
+    softplus_cnpf,
+    thinned,
+    weight_moments,
 )
 
 ONES = np.ones((2, 1))
 NAN = float("nan")
+GAMMA, BETA, ATOMS, LOCATIONS = GammaProcess(3.0, 2.0), BetaProcess(3.0, 2.0), GammaAtoms(1), GaussianLocations(1)
+
+
+TUPLES = Tuples(ONES, np.array([0.2, 0.3]), ONES)
+MEASURE = cnpf(GAMMA, ATOMS, LOCATIONS)
+DRAW = MEASURE.sample(0, tuples=TUPLES)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +86,7 @@ NAN = float("nan")
         (lambda: Constant(-1.0), "value: expected zero or a positive number"),
         (lambda: Scale(-1.0, Linear()), "scale: expected zero or a positive number"),
         (lambda: ConstantMean(NAN), "value: expected a real number, got NaN"),
-        (lambda: GroupMeans([[1.0]]), r"values: expected an array with 1 axes, got shape \(1, 1\)"),
+        (lambda: GroupMeans([[1.0]]), r"values: expected an array with one axis, got shape \(1, 1\)"),
         (lambda: StudentTProcess(Linear(), degrees=0.0), "degrees: expected a positive number, got 0.0"),
         (lambda: UncorrelatedGamma(0.0), "scale: expected a positive number"),
         (lambda: DilnGamma(-1.0), "beta: expected a positive number"),
@@ -79,6 +103,20 @@ NAN = float("nan")
             lambda: Tuples(ONES, np.ones(2), ONES, left_out=-1.0),
             "left_out: expected zero or a positive number",
         ),
+        (
+            lambda: Tuples(ONES, np.ones(2), ONES, fixed=99),
+            "fixed: expected at most 2, the number of components, got 99",
+        ),
+        (lambda: Tuples([[1.0, 2.0], [3.0]], np.ones(2), ONES), "atoms: expected a rectangular array of numbers"),
+        (lambda: Weights([1.0, 0.0], 0.1), "values: expected positive numbers, got 0.0"),
+        (lambda: GroupMeans([]), "values: expected a mean for each of one or more groups, got none"),
+        (lambda: CovariateFunction(np.matmul, np.empty((0, 2))), "covariates: expected a row for each of one or more"),
+        (lambda: cnpf(GAMMA, ATOMS, LOCATIONS, mean_variance=-1.0), "mean_variance: expected zero or a positive"),
+        (lambda: softplus_cnpf(GAMMA, ATOMS, LOCATIONS, mean_variance=NAN), "mean_variance: expected a real number"),
+        (lambda: scaled_hgp(GAMMA, ATOMS, mean_variance=-1.0), "mean_variance: expected zero or a positive number"),
+        (lambda: diln(DirichletProcess(1.0), ATOMS, LOCATIONS, beta=0.0), "beta: expected a positive number"),
+        (lambda: MeasureDraw(np.ones(3), np.ones(2), DRAW.tuples), "weights: expected 1 axes with 2 components"),
+        (lambda: GroupDraws(np.ones((1, 2)), np.ones(2), DRAW.tuples), "function: expected 2 axes with 2 components"),
     ],
 )
 def test_values(make, message):
@@ -97,6 +135,28 @@ def test_values(make, message):
         (lambda: Sum(Linear(), 2.0), "second: expected a Kernel, got 2.0"),
         (lambda: GaussianProcess(Linear), r"kernel: expected a Kernel, .*; write Linear\(...\)"),
         (lambda: GaussianProcess(Linear(), 0.0), "mean_function: expected a MeanFunction, got 0.0"),
+        (lambda: Tuples(ONES, ["a", "b"], ONES), r"weights: expected an array of numbers, got \['a', 'b'\]"),
+        (lambda: Tuples(ONES, np.ones(2), ONES, fixed=0.5), "fixed: expected a whole number, got 0.5"),
+        (lambda: CallableAtoms(3), "function: expected a function, got 3"),
+        (lambda: CallableMean(3), "function: expected a function, got 3"),
+        (lambda: CallableLocations(3, 2), "function: expected a function, got 3"),
+        (lambda: CovariateFunction(3, ONES), "function: expected a function, got 3"),
+        (lambda: thinned(GAMMA, ATOMS, LOCATIONS, 0.5, ONES), "keep: expected a function, got 0.5"),
+        (lambda: GAMMA.expectation(3), "function: expected a function, got 3"),
+        (lambda: DRAW.integral(3), "function: expected a function, got 3"),
+        (lambda: MeasureDraw(np.ones(2), np.ones(2), 3), "tuples: expected a Tuples, got 3"),
+        (lambda: component_correlation(ONES, 3), "kernel: expected a Kernel, got 3"),
+        (lambda: cnpf(BETA, ATOMS, LOCATIONS), "process: expected a GammaProcess, got BetaProcess"),
+        (lambda: hgp(BETA, ATOMS), "process: expected a GammaProcess, got BetaProcess"),
+        (lambda: beta_bernoulli(GAMMA, ATOMS, LOCATIONS), "process: expected a BetaProcess, got GammaProcess"),
+        (lambda: diln(GAMMA, ATOMS, LOCATIONS, beta=1.0), "process: expected a DirichletProcess, got GammaProcess"),
+        (lambda: GammaExp().sample(0.5, 0.0, "seed"), "rng: expected a numpy.random.Generator"),
+        (lambda: weight_moments(3, TUPLES), "measure: expected a CorrelatedRandomMeasure, got 3"),
+        (lambda: weight_moments(MEASURE, 3), "tuples: expected a Tuples, got 3"),
+        (lambda: expected_total(3), "measure: expected a CorrelatedRandomMeasure, got 3"),
+        (lambda: finiteness(CorrelatedRandomMeasure), "measure: expected a CorrelatedRandomMeasure"),
+        (lambda: laplace_functional(3, 1.0, rng=0), "measure: expected a CorrelatedRandomMeasure, got 3"),
+        (lambda: laplace_functional(MEASURE, 1.0, "g", rng=0), "g: expected a real number, got 'g'"),
     ],
 )
 def test_types(make, message):
@@ -123,8 +183,9 @@ def test_wrong_truncations(truncation, message):
 
 
 def test_a_tail_mass_that_needs_too_many_weights():
-    with pytest.raises(ValueError, match=r"tail_mass: .* give number instead"):
-        StableProcess(1.0, 0.9).sample(0, tail_mass=1e-4)
+    for process in (StableProcess(1.0, 0.9), StableProcess(1.0, 0.999)):
+        with pytest.raises(ValueError, match=r"tail_mass: expected one that .*, got 0\.0001, .* give number instead"):
+            process.sample(0, tail_mass=1e-4)
 
 
 @pytest.mark.parametrize("truncation", [{"number": 3}, {"tail_mass": 0.1}])
@@ -141,7 +202,7 @@ class TestMeasure:
         names = ("process", "base", "locations", "function", "transform")
         parts = list(self.parts)
         parts[place] = object()
-        with pytest.raises(TypeError, match=f"^{names[place]}: expected a "):
+        with pytest.raises(TypeError, match=f"^{names[place]}: expected an? "):
             CorrelatedRandomMeasure(*parts)
 
     def test_unit_weights_where_they_are_needed(self):
@@ -150,6 +211,10 @@ class TestMeasure:
         fixed = Tuples(np.zeros((1, 1)), np.array([1.5]), np.zeros((1, 1)))
         with pytest.raises(ValueError, match=r"fixed: expected weights in \(0, 1\), got 1.5"):
             CorrelatedRandomMeasure(BetaProcess(1.0), *self.parts[1:4], BernoulliLogit(), fixed)
+
+    def test_normalized_is_yes_or_no(self):
+        with pytest.raises(TypeError, match="normalized: expected True or False, got 'yes'"):
+            CorrelatedRandomMeasure(*self.parts, normalized="yes")
 
     def test_number_of_groups(self):
         with pytest.raises(ValueError, match="n: expected a whole number of at least 1, got 0"):

@@ -8,6 +8,8 @@ from cormorant.measures import (
     RBF,
     BetaProcess,
     CallableAtoms,
+    Constant,
+    ConstantMean,
     CorrelatedRandomMeasure,
     DirichletAtoms,
     DirichletProcess,
@@ -16,6 +18,7 @@ from cormorant.measures import (
     GammaProcess,
     GaussianLocations,
     GaussianProcess,
+    GroupDraws,
     GroupMeans,
     Linear,
     Thinning,
@@ -109,6 +112,17 @@ class TestDraws:
         np.testing.assert_allclose(normal.weights * self.draw.total, self.draw.weights)
         np.testing.assert_allclose(CONSTRUCTIONS["diln"].sample_groups(5, 0, number=20).total, 1)
 
+    def test_slices_are_groups_as_well(self):
+        groups = CONSTRUCTIONS["cnpf"].sample_groups(4, 1, number=30)
+        some = groups[1:3]
+        assert isinstance(some, GroupDraws)
+        assert len(some) == 2
+        np.testing.assert_array_equal(some.weights, groups.weights[1:3])
+        np.testing.assert_array_equal(some[1].function, groups[2].function)
+        assert repr(groups[4:]).startswith("GroupDraws(0 groups, from")
+        with pytest.raises(TypeError, match="group: expected a whole number or a slice, got 'a'"):
+            groups["a"]
+
     def test_the_truncation_is_reported(self):
         assert CONSTRUCTIONS["cnpf"].sample(0, tail_mass=0.01).left_out == 0.01
         assert "left out 0.01" in repr(CONSTRUCTIONS["cnpf"].sample_tuples(0, tail_mass=0.01))
@@ -121,9 +135,9 @@ class TestDraws:
             draw.normalize()
 
     def test_wrong_sets_and_functions(self):
-        with pytest.raises(ValueError, match="set: expected 30 truth values"):
+        with pytest.raises(ValueError, match="of: expected 30 truth values"):
             self.draw.measure(np.ones(4, dtype=bool))
-        with pytest.raises(ValueError, match="set: expected 30 truth values"):
+        with pytest.raises(ValueError, match="of: expected 30 truth values"):
             self.draw.measure(np.ones(30))
         with pytest.raises(ValueError, match="function: expected a value for each of 30 atoms"):
             self.draw.integral(lambda atoms: np.ones(3))
@@ -151,11 +165,6 @@ class TestFixedComponents:
             CorrelatedRandomMeasure(
                 GAMMA, ATOMS, GaussianLocations(1), GaussianProcess(Linear()), GammaExp(), self.fixed
             )
-        mismatched = CorrelatedRandomMeasure(
-            GAMMA, GammaAtoms(4), LOCATIONS, GaussianProcess(Linear()), GammaExp(), self.fixed
-        )
-        with pytest.raises(ValueError, match="fixed: expected atoms of dimension 4, got 3"):
-            mismatched.sample(0, number=3)
 
 
 def test_group_means_shift_each_group():
@@ -189,7 +198,8 @@ class TestThinnedMeasures:
         draws = [self.measure.sample(rng, tail_mass=1e-4) for _ in range(2000)]
         correlated = np.array([(d.total, d.measure(lambda a: a[:, 0] > 0.5)) for d in draws])
         for column in range(2):
-            assert stats.ks_2samp(direct[:, column], correlated[:, column]).pvalue > 0.01
+            # A Kolmogorov-Smirnov test at level 1e-3: one false alarm in a thousand seeds.
+            assert stats.ks_2samp(direct[:, column], correlated[:, column]).pvalue > 1e-3
         # And jointly, through the Laplace transform of (M(E), M(A)): 4 standard errors of a difference.
         first, second = np.exp(-direct @ [1.0, 2.0]), np.exp(-correlated @ [1.0, 2.0])
         error = np.sqrt((first.var() + second.var()) / 2000)
@@ -207,11 +217,6 @@ class TestThinnedMeasures:
         near, far = measure.sample_groups(2, 0, number=100)
         assert near.total > 0
         assert far.total == 0
-
-    def test_probabilities_outside_the_unit_interval_are_refused(self):
-        measure = thinned(GAMMA, ATOMS, LOCATIONS, lambda theta, x: np.full(len(x), 1.5), [[0.0, 0.0]])
-        with pytest.raises(ValueError, match="function: expected 5 numbers, one a location and none NaN"):
-            measure.sample(0, number=5)
 
 
 def test_poisson_thinning_can_use_a_random_function_too():
@@ -247,3 +252,28 @@ def test_tuples_or_a_truncation_but_not_both():
 def test_atoms_from_a_callable_are_vectors():
     measure = completely_random(GAMMA, CallableAtoms(lambda rng, n: rng.random(n)))
     assert measure.sample(0, number=4).integral().shape == (1,)
+
+
+class TestTinyShapes:
+    """x ~ Gamma(beta w, exp(-F)) with a tiny beta: nearly every x is below what a float64 holds."""
+
+    measure = diln(DirichletProcess(3.0), ATOMS, LOCATIONS, beta=1e-6)
+
+    def test_normalised_draws_are_probabilities(self):
+        draws = self.measure.sample_groups(200, 0, number=20)
+        np.testing.assert_allclose(draws.total, 1)
+        assert np.isfinite(draws.weights).all()
+
+    def test_the_largest_takes_all_with_probability_proportional_to_its_weight(self):
+        """As beta -> 0, log x = log(u) / (beta w) to leading order, so the winner is k with probability w_k."""
+        tuples = self.measure.sample_tuples(1, number=6)
+        draws = self.measure.sample_groups(4000, 2, tuples=tuples)
+        winner = draws.weights.argmax(axis=1)[:, np.newaxis] == np.arange(6)
+        assert draws.weights.max(axis=1).min() > 0.999
+        assert in_mean(winner, tuples.weights / tuples.weights.sum())
+
+    def test_huge_weights_keep_their_shares(self):
+        steep = GaussianProcess(Constant(0.0), ConstantMean(800.0))
+        measure = CorrelatedRandomMeasure(GAMMA, ATOMS, LOCATIONS, steep, GammaExp())
+        assert measure.sample(0, number=5).total == np.inf  # told, not cut off
+        np.testing.assert_allclose(measure.normalize().sample(0, number=5).total, 1)

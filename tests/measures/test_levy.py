@@ -16,21 +16,29 @@ from cormorant.measures import (
     completely_random,
 )
 
-from .helpers import in_mean
+from .helpers import in_distribution, in_independence, in_mean
 
 PROCESSES = [
     GammaProcess(2.0, 3.0),
     GammaProcess(0.01, 1e-3),
+    GammaProcess(1e-8, 1e-6),
     GammaProcess(50.0, 100.0),
     BetaProcess(2.0, 0.3),
     BetaProcess(1.0, 1.0),
     BetaProcess(3.0, 40.0),
     BetaProcess(3.0, 1e4),
+    BetaProcess(3.0, 1e8),
+    BetaProcess(2.0, 0.01),
+    BetaProcess(1e-6, 1e-4),
     GeneralizedGammaProcess(2.0, 3.0, 0.5),
     GeneralizedGammaProcess(2.0, 0.01, 0.01),
     GeneralizedGammaProcess(2.0, 3.0, 0.95),
+    GeneralizedGammaProcess(2.0, 3.0, 0.9999),
+    GeneralizedGammaProcess(1e-6, 3.0, 1e-12),
     StableProcess(1.0, 0.5),
     StableProcess(2.0, 0.1),
+    StableProcess(2.0, 0.99),
+    StableProcess(1e-3, 0.01),
 ]
 UNIFORM = CallableAtoms(lambda rng, n: rng.random((n, 1)))
 
@@ -78,7 +86,10 @@ class TestIntensity:
     def test_the_inverse_of_the_mass_below(self, process):
         mass = 1e-3 * min(process.mean, 1.0)
         threshold = process.inverse_mass_below(mass)
-        assert float(process.mass_below(threshold)) == pytest.approx(mass, rel=1e-10)
+        if threshold < 1e-300:  # so much of the mass lies in weights that no float64 tells from zero
+            assert float(process.mass_below(1e-300)) > mass
+        else:
+            assert float(process.mass_below(threshold)) == pytest.approx(mass, rel=1e-10)
 
     def test_quadrature_agrees_with_the_closed_forms(self, process):
         for t in (0.01, 1.0, 30.0):
@@ -100,10 +111,12 @@ def test_the_stable_process_says_that_its_mean_is_infinite():
     assert StableProcess(1.0, 0.5).variance == math.inf
 
 
-def test_the_generalized_gamma_process_tends_to_the_gamma_process():
-    near, gamma = GeneralizedGammaProcess(2.0, 3.0, 1e-6), GammaProcess(2.0, 3.0)
-    w = np.array([1e-4, 0.1, 1.0])
-    np.testing.assert_allclose(near.tail(w), gamma.tail(w), rtol=1e-4)
+@pytest.mark.parametrize("discount", [1e-6, 1e-9, 1e-12])
+def test_the_generalized_gamma_process_tends_to_the_gamma_process(discount):
+    """To first order they differ by a factor 1 + discount (log 1/w + O(1)), with log 1/w below 23 here."""
+    near, gamma = GeneralizedGammaProcess(2.0, 3.0, discount), GammaProcess(2.0, 3.0)
+    w = np.array([1e-10, 1e-4, 0.1, 1.0, 30.0, 200.0])
+    np.testing.assert_allclose(near.tail(w), gamma.tail(w), rtol=25 * discount + 1e-12)
 
 
 class TestDraws:
@@ -120,11 +133,11 @@ class TestDraws:
         assert in_mean((above - expected) ** 2, expected)
 
     def test_the_measure_of_a_set_is_gamma(self):
-        """M(A) ~ Gamma(H(A), c), with H(A) = 2 x 0.3 and c = 3; KS level far below 1e-3 by the fixed seed."""
+        """M(A) ~ Gamma(H(A), c), with H(A) = 2 x 0.3 and c = 3."""
         measure, rng = completely_random(GammaProcess(2.0, 3.0), UNIFORM), np.random.default_rng(2)
         draws = [float(measure.sample(rng, tail_mass=1e-6).measure(left_part)) for _ in range(2000)]
         # A set with no atom above the threshold has mass zero here, and at most about 1e-6 in truth.
-        assert stats.kstest(np.maximum(draws, 1e-8), stats.gamma(0.6, scale=1 / 3).cdf).pvalue > 0.01
+        assert in_distribution(np.maximum(draws, 1e-8), stats.gamma(0.6, scale=1 / 3).cdf)
 
     @pytest.mark.parametrize("process", [BetaProcess(2.0, 3.0), BetaProcess(2.0, 0.4)], ids=repr)
     def test_the_beta_process_has_its_mean_and_variance(self, process):
@@ -146,10 +159,8 @@ class TestDraws:
         draws = [measure.sample(rng, tail_mass=1e-4) for _ in range(2000)]
         left = np.array([draw.measure(left_part) for draw in draws])
         right = np.array([draw.total for draw in draws]) - left
-        # Under independence n^(1/2) times a correlation is standard normal; try two transforms of the pair.
-        for transform in (lambda x: x, lambda x: np.exp(-x)):
-            correlation = np.corrcoef(transform(left), transform(right))[0, 1]
-            assert abs(correlation) * math.sqrt(len(draws)) < 4
+        assert in_independence(left, right)
+        assert in_independence(np.exp(-left), np.exp(-right))
 
     def test_the_mass_left_out_is_what_is_missing_on_average(self):
         for process in (

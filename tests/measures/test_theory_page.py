@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cormorant import measures
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -23,3 +25,10 @@ def test_the_figure_is_drawn(tmp_path):
     script = ROOT / "examples" / "correlated_measures.py"
     subprocess.run([sys.executable, script, target], check=True, capture_output=True)
     assert target.stat().st_size > 20_000
+
+
+def test_the_api_page_lists_every_public_name():
+    page = (ROOT / "docs" / "api.md").read_text()
+    listed = set(re.findall(r"^::: cormorant\.measures\.(\w+)$", page, flags=re.MULTILINE))
+    made = {name for name in measures.__all__ if getattr(measures, name).__module__.endswith(".constructions")}
+    assert listed == set(measures.__all__) - made | {"constructions"}

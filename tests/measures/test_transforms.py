@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from cormorant.measures import (
     BernoulliLog,
@@ -23,6 +23,7 @@ from cormorant.measures import (
     GeneralizedGammaProcess,
     Growth,
     Identity,
+    StableProcess,
     Thinning,
     Transformation,
     UncorrelatedGamma,
@@ -31,19 +32,8 @@ from cormorant.measures import (
     weight_moments,
 )
 
-from .helpers import in_mean
+from .helpers import TRANSFORMS, in_mean
 
-TRANSFORMS = [
-    Identity(),
-    GammaExp(),
-    GammaSoftplus(),
-    UncorrelatedGamma(2.0),
-    DilnGamma(3.0),
-    CorrelatedBeta(),
-    BernoulliLogit(),
-    BernoulliLog(),
-    Thinning(),
-]
 GAMMAS = [t for t in TRANSFORMS if hasattr(t, "log_scale")]
 CASES = [(0.05, -1.0), (0.3, 0.0), (0.9, 2.0), (0.5, -40.0)]
 
@@ -80,6 +70,9 @@ def test_gamma_densities(transform):
         transform.log_density(x, np.array(w), np.array(F)), stats.gamma(shape, scale=scale).logpdf(x)
     )
     assert transform.log_density(np.array(-1.0), np.array(w), np.array(F)) == -np.inf
+    # At zero the density of a shape below one is infinite.
+    edge = stats.gamma(transform.multiplier * np.array([0.1, 4.0]), scale=scale).logpdf(0.0)
+    np.testing.assert_array_equal(transform.log_density(0.0, [0.1, 4.0], F), edge)
 
 
 def test_scales_of_the_gammas():
@@ -107,7 +100,13 @@ def test_deterministic_laws_are_point_masses(transform):
     assert np.all(transform.log_density(at + 0.1, w, F) == -np.inf)
 
 
-PROCESSES = [BetaProcess(2.0, 1.5), GammaProcess(2.0), GeneralizedGammaProcess(1.0, 1.0, 0.4)]
+PROCESSES = [
+    BetaProcess(2.0, 1.5),
+    BetaProcess(2.0, 0.01),
+    GammaProcess(2.0),
+    GeneralizedGammaProcess(1.0, 1.0, 0.4),
+    GeneralizedGammaProcess(1.0, 1.0, 0.99),
+]
 PAIRS = [(t, p) for t in TRANSFORMS for p in PROCESSES if p.upper == 1 or not t.unit_weights]
 
 
@@ -116,6 +115,81 @@ def test_closed_laplace_exponents_match_quadrature_over_the_weights(transform, p
     t, F = np.array([0.5, 2.0]), np.array([-1.0, 1.5])
     by_rule = Transformation.laplace_exponent(transform, process, t, F)
     np.testing.assert_allclose(transform.laplace_exponent(process, t, F), by_rule, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("transform", "process"), PAIRS, ids=repr)
+def test_closed_means_match_quadrature_over_the_weights(transform, process):
+    F = np.array([-1.0, 1.5])
+    by_rule = Transformation.total_mean(transform, process, F)
+    np.testing.assert_allclose(transform.total_mean(process, F), by_rule, rtol=1e-9)
+
+
+class TestExpectedFeatures:
+    """int sigmoid(eta(w, F)) nu(dw) against closed forms, with F far beyond what exp(F) leaves of a weight.
+
+    Generalised gamma, log w + F:  mass c^sigma U(1, 1 + sigma, c e^-F), with Tricomi's U (sigma = 0: gamma);
+    stable, log w + F:             mass Gamma(sigma) e^(sigma F);
+    beta of alpha = 1, logit w + F:  mass F / (1 - e^-F).
+    """
+
+    @pytest.mark.parametrize("F", [-30.0, -5.0, 0.0, 5.0, 30.0])
+    @pytest.mark.parametrize(("rate", "discount"), [(2.0, 0.0), (1e4, 0.0), (2.0, 0.4), (2.0, 0.9)])
+    def test_generalized_gamma(self, rate, discount, F):
+        process = GeneralizedGammaProcess(3.0, rate, discount) if discount else GammaProcess(3.0, rate)
+        expected = 3.0 * rate**discount * special.hyperu(1, 1 + discount, rate * np.exp(-F))
+        assert BernoulliLog().total_mean(process, F) == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.parametrize("F", [61.0, 100.0, 300.0, 600.0, 1e4])
+    def test_gamma_for_large_F(self, F):
+        """e^y E1(y) -> -log y - gamma for y = c e^-F -> 0."""
+        expected = 3.0 * (F - np.log(2.0) - np.euler_gamma)
+        assert BernoulliLog().total_mean(GammaProcess(3.0, 2.0), F) == pytest.approx(expected, rel=1e-9)
+        assert BernoulliLog().laplace_exponent(GammaProcess(3.0, 2.0), np.inf, F) == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.parametrize("F", [-61.0, -100.0, -300.0])
+    def test_gamma_for_very_negative_F(self, F):
+        """e^F E sum w to leading order."""
+        assert BernoulliLog().total_mean(GammaProcess(3.0, 2.0), F) == pytest.approx(1.5 * np.exp(F), rel=1e-9)
+
+    @pytest.mark.parametrize("F", [-800.0, -300.0, -61.0, 0.0, 61.0, 300.0, 600.0, 800.0])
+    @pytest.mark.parametrize("discount", [0.01, 0.5, 0.8])
+    def test_stable(self, discount, F):
+        expected = 3.0 * special.gamma(discount) * np.exp(discount * F)
+        assert BernoulliLog().total_mean(StableProcess(3.0, discount), F) == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.parametrize("F", [-300.0, -61.0, -40.0, -3.0, 3.0, 61.0, 300.0, 1e4])
+    @pytest.mark.parametrize("transform", [BernoulliLogit(), CorrelatedBeta()], ids=repr)
+    def test_beta(self, transform, F):
+        expected = 3.0 * F / -np.expm1(-F) if F > 0 else 3.0 * F * np.exp(F) / np.expm1(F)
+        assert transform.total_mean(BetaProcess(3.0, 1.0), F) == pytest.approx(expected, rel=1e-9)
+
+    def test_weights_within_rounding_of_one(self):
+        """alpha = .1 puts weights at 1 - e^-s with density .1 e^(-.1 s); at F = -40 those with s > 40 are features.
+
+        To leading order mass e^-4; the next term is of relative order E e^(-.1 Z) - 1 = .1 pi / sin(.1 pi) - 1.
+        """
+        expected = 3.0 * np.exp(-4.0) * 0.1 * np.pi / np.sin(0.1 * np.pi)
+        assert BernoulliLogit().total_mean(BetaProcess(3.0, 0.1), -40.0) == pytest.approx(expected, rel=1e-9)
+
+    def test_many_values_of_F_agree_with_single_ones(self):
+        F = np.random.default_rng(0).normal(0, 30, 200)
+        together = CorrelatedBeta().laplace_exponent(BetaProcess(3.0, 0.5), 2.0, F)
+        single = [float(CorrelatedBeta().laplace_exponent(BetaProcess(3.0, 0.5), 2.0, f)) for f in F]
+        np.testing.assert_allclose(together, single, rtol=1e-9)
+
+    def test_infinite_F(self):
+        values = BernoulliLog().total_mean(GammaProcess(3.0), [-np.inf, np.inf])
+        np.testing.assert_array_equal(values, [0, np.inf])
+        values = CorrelatedBeta().laplace_exponent(BetaProcess(3.0), 2.0, [-np.inf, np.inf])
+        np.testing.assert_array_equal(values, [0, np.inf])
+
+    def test_every_pair_of_t_and_F(self):
+        process, t, F = BetaProcess(3.0, 0.5), np.array([2.0, 0.0, 0.5, 2.0]), np.linspace(-3, 40, 6)[:, np.newaxis]
+        together = CorrelatedBeta().laplace_exponent(process, t, F)
+        assert together.shape == (6, 4)
+        single = [[float(CorrelatedBeta().laplace_exponent(process, level, f)) for level in t] for f in F[:, 0]]
+        np.testing.assert_allclose(together, single, rtol=1e-9)
+        np.testing.assert_allclose(together[:, 1], 0, atol=1e-300)
 
 
 def test_the_beta_exponent_against_adaptive_quadrature():

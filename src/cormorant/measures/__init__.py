@@ -50,17 +50,17 @@ from cormorant.measures.moments import (
     covariance_of_sets,
     weight_moments,
 )
+from cormorant.measures.quadrature import WeightRule
 from cormorant.measures.stable import GeneralizedGammaProcess, StableProcess
 from cormorant.measures.sticks import DirichletProcess, PitmanYorProcess, StickProcess
 from cormorant.measures.totals import expected_total
+from cormorant.measures.transformation import Growth, Transformation
 from cormorant.measures.transforms import (
     DilnGamma,
     GammaExp,
     GammaSoftplus,
     GammaTransformation,
-    Growth,
     Identity,
-    Transformation,
     UncorrelatedGamma,
 )
 from cormorant.measures.weights import WeightProcess, Weights
@@ -120,6 +120,7 @@ __all__ = [
     "Verdict",
     "WeightMoments",
     "WeightProcess",
+    "WeightRule",
     "Weights",
     "ZeroMean",
     "beta_bernoulli",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Seed = int | np.random.Generator
+
+BELOW_ONE = float(np.nextafter(1.0, 0.0))  # the largest weight of the open unit interval
+
+
+def fields(owner: Any, **checks: Callable[[str, Any], Any]) -> None:
+    """Put each named field of a frozen dataclass through its check, and store what that returns."""
+    for name, check in checks.items():
+        object.__setattr__(owner, name, check(name, getattr(owner, name)))
 
 
 def generator(rng: Seed) -> np.random.Generator:
@@ -40,12 +49,17 @@ def finite(name: str, value: Any) -> float:
     return number
 
 
-def positive(name: str, value: Any, *, or_infinite: bool = False) -> float:
-    """A number above zero, finite unless `or_infinite`."""
-    number = real(name, value) if or_infinite else finite(name, value)
+def positive_or_infinite(name: str, value: Any) -> float:
+    """A number above zero, infinity included."""
+    number = real(name, value)
     if number <= 0:
         raise ValueError(f"{name}: expected a positive number, got {number}")
     return number
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    return positive_or_infinite(name, finite(name, value))
 
 
 def nonnegative(name: str, value: Any) -> float:
@@ -56,11 +70,19 @@ def nonnegative(name: str, value: Any) -> float:
     return number
 
 
-def fraction(name: str, value: Any, *, or_zero: bool = False) -> float:
-    """A number in (0, 1), or in [0, 1) with `or_zero`."""
+def fraction(name: str, value: Any) -> float:
+    """A number in (0, 1)."""
     number = finite(name, value)
-    if not 0 < number < 1 and not (or_zero and number == 0):
-        raise ValueError(f"{name}: expected a number in {'[' if or_zero else '('}0, 1), got {number}")
+    if not 0 < number < 1:
+        raise ValueError(f"{name}: expected a number in (0, 1), got {number}")
+    return number
+
+
+def fraction_or_zero(name: str, value: Any) -> float:
+    """A number in [0, 1)."""
+    number = finite(name, value)
+    if not 0 <= number < 1:
+        raise ValueError(f"{name}: expected a number in [0, 1), got {number}")
     return number
 
 
@@ -73,20 +95,60 @@ def count(name: str, value: Any, *, least: int = 1) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: expected True or False, got {value!r}")
+    return bool(value)
+
+
 def instance(name: str, value: Any, kind: type) -> None:
     """`value` is of the class `kind`; a class given in place of its instance is the usual slip."""
     if not isinstance(value, kind):
         hint = f"; write {value.__name__}(...)" if isinstance(value, type) and issubclass(value, kind) else ""
-        raise TypeError(f"{name}: expected a {kind.__name__}, got {value!r}{hint}")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise TypeError(f"{name}: expected {article} {kind.__name__}, got {value!r}{hint}")
+
+
+def function(name: str, value: Any) -> Any:
+    """Anything that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name}: expected a function, got {value!r}")
+    return value
+
+
+def numbers(name: str, value: ArrayLike) -> Array:
+    """Real numbers as a float64 array of any shape; infinities pass, NaN does not."""
+    result = _floats(name, value)
+    if np.isnan(result).any():
+        raise ValueError(f"{name}: expected numbers, got NaN in shape {result.shape}")
+    return result
+
+
+def finites(name: str, value: ArrayLike) -> Array:
+    """Finite numbers as a float64 array of any shape."""
+    result = _floats(name, value)
+    if not np.isfinite(result).all():
+        raise ValueError(f"{name}: expected finite numbers, got NaN or infinity in shape {result.shape}")
+    return result
+
+
+def _floats(name: str, value: ArrayLike) -> Array:
+    try:
+        raw = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name}: expected a rectangular array of numbers, got {value!r}") from None
+    if raw.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: expected an array of numbers, got {value!r}")
+    return raw.astype(np.float64, copy=False)
 
 
 def array(name: str, value: ArrayLike, *, ndim: int) -> Array:
     """A read-only float64 copy with `ndim` axes and finite entries."""
-    copy = np.array(value, dtype=np.float64)
+    copy = finites(name, value).copy()
     if copy.ndim != ndim:
-        raise ValueError(f"{name}: expected an array with {ndim} axes, got shape {copy.shape}")
-    if not np.isfinite(copy).all():
-        raise ValueError(f"{name}: expected finite numbers, got NaN or infinity in shape {copy.shape}")
+        axes = "one axis" if ndim == 1 else f"{ndim} axes"
+        raise ValueError(f"{name}: expected an array with {axes}, got shape {copy.shape}")
     copy.flags.writeable = False
     return copy
 
@@ -96,11 +158,48 @@ def points(name: str, value: ArrayLike) -> Array:
     return array(name, value, ndim=2)
 
 
+def weights(name: str, value: ArrayLike, upper: float) -> Array:
+    """Finite weights, of any shape, above zero and up to `upper`."""
+    result = finites(name, value)
+    if (result <= 0).any():
+        raise ValueError(f"{name}: expected positive numbers, got {result.min()}")
+    if (result > upper).any():
+        interval = "(0, 1)" if upper == BELOW_ONE else f"(0, {upper:g}]"
+        raise ValueError(f"{name}: expected weights in {interval}, got {result.max()}")
+    return result
+
+
+def broadcast(**arrays: Array) -> None:
+    """Shapes that go together; the error names the first that does not go with those before it."""
+    shape: tuple[int, ...] = ()
+    for name, values in arrays.items():
+        try:
+            shape = np.broadcast_shapes(shape, values.shape)
+        except ValueError:
+            raise ValueError(f"{name}: expected a shape that goes with {shape}, got {values.shape}") from None
+
+
+def levels(name: str, value: ArrayLike) -> Array:
+    """Arguments t of a Laplace transform, of any shape: zero or above, infinity included."""
+    result = numbers(name, value)
+    if (result < 0).any():
+        raise ValueError(f"{name}: expected zero or positive numbers, got {result.min()}")
+    return result
+
+
 def rows(name: str, value: Any, expected: int) -> Array:
     """What a user's function returned for `expected` points: finite, one row each, (n,) read as (n, 1)."""
-    result = np.asarray(value, dtype=np.float64)
+    result = finites(name, value)
     if result.ndim == 1:
         result = result[:, np.newaxis]
     if result.ndim != 2 or result.shape[0] != expected:
         raise ValueError(f"{name}: expected it to return {expected} rows, got shape {np.shape(value)}")
     return points(name, result)
+
+
+def column(name: str, value: Any, expected: int) -> Array:
+    """What a user's function returned for `expected` points: none NaN, one number each."""
+    result = numbers(name, value)
+    if result.shape not in ((expected,), (expected, 1)):
+        raise ValueError(f"{name}: expected it to return {expected} numbers, one a row, got shape {result.shape}")
+    return result.reshape(expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from cormorant.measures._check import Array, Seed
 
 
 class AtomDistribution(ABC):
-    """A probability distribution of atoms, drawn as rows."""
+    """A probability distribution of atoms, drawn as rows; one that tells its `dimension` is checked earlier."""
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator, number: int) -> Array: ...
@@ -34,9 +34,7 @@ class GammaAtoms(AtomDistribution):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.count("dimension", self.dimension)
-        object.__setattr__(self, "shape", _check.positive("shape", self.shape))
-        object.__setattr__(self, "rate", _check.positive("rate", self.rate))
+        _check.fields(self, dimension=_check.count, shape=_check.positive, rate=_check.positive)
 
     def _draw(self, rng: np.random.Generator, number: int) -> Array:
         return rng.gamma(self.shape, 1 / self.rate, (number, self.dimension))
@@ -47,6 +45,7 @@ class DirichletAtoms(AtomDistribution):
     """Probability vectors, Dirichlet(concentration): topics over a vocabulary."""
 
     concentration: Array
+    dimension: int = field(init=False, repr=False)
 
     def __init__(self, concentration: ArrayLike) -> None:
         values = _check.array("concentration", concentration, ndim=1)
@@ -55,6 +54,7 @@ class DirichletAtoms(AtomDistribution):
                 f"concentration: expected at least two positive numbers, got {np.asarray(concentration)!r}"
             )
         object.__setattr__(self, "concentration", values)
+        object.__setattr__(self, "dimension", len(values))
 
     def _draw(self, rng: np.random.Generator, number: int) -> Array:
         return rng.dirichlet(self.concentration, number)
@@ -66,10 +66,12 @@ class GaussianAtoms(AtomDistribution):
 
     mean: Array
     variance: float
+    dimension: int = field(init=False, repr=False)
 
     def __init__(self, mean: ArrayLike, variance: float = 1.0) -> None:
-        object.__setattr__(self, "mean", _check.array("mean", np.atleast_1d(np.asarray(mean)), ndim=1))
+        object.__setattr__(self, "mean", _check.array("mean", np.atleast_1d(_check.finites("mean", mean)), ndim=1))
         object.__setattr__(self, "variance", _check.positive("variance", variance))
+        object.__setattr__(self, "dimension", len(self.mean))
 
     def _draw(self, rng: np.random.Generator, number: int) -> Array:
         return rng.normal(self.mean, np.sqrt(self.variance), (number, len(self.mean)))
@@ -80,6 +82,9 @@ class CallableAtoms(AtomDistribution):
     """Atoms from any function of (generator, number) that returns that many rows."""
 
     function: Callable[[np.random.Generator, int], ArrayLike]
+
+    def __post_init__(self) -> None:
+        _check.fields(self, function=_check.function)
 
     def _draw(self, rng: np.random.Generator, number: int) -> Array:
         return _check.rows("function", self.function(rng, number), number)

@@ -9,10 +9,10 @@ import numpy as np
 from cormorant.measures import _check
 from cormorant.measures._check import Seed
 from cormorant.measures.bases import AtomDistribution
-from cormorant.measures.draws import GroupDraws, MeasureDraw, Tuples
+from cormorant.measures.draws import GroupDraws, MeasureDraw, Tuples, normalized
 from cormorant.measures.functions import RandomFunction
 from cormorant.measures.locations import LocationDistribution
-from cormorant.measures.transforms import Transformation
+from cormorant.measures.transformation import Transformation
 from cormorant.measures.weights import WeightProcess
 
 
@@ -42,22 +42,26 @@ class CorrelatedRandomMeasure:
         _check.instance("locations", self.locations, LocationDistribution)
         _check.instance("function", self.function, RandomFunction)
         _check.instance("transform", self.transform, Transformation)
+        _check.fields(self, normalized=_check.flag)
         if self.transform.unit_weights and self.process.upper > 1:
             raise ValueError(
                 f"transform: {type(self.transform).__name__} needs weights in (0, 1), but "
                 f"{type(self.process).__name__} gives any positive ones; take BetaProcess, or BernoulliLog"
             )
         if self.fixed is not None:
-            _check.instance("fixed", self.fixed, Tuples)
-            self._check_fixed(self.fixed)
+            self.check_tuples("fixed", self.fixed)
 
-    def _check_fixed(self, fixed: Tuples) -> None:
-        if fixed.locations.shape[1] != self.locations.dimension:
-            raise ValueError(
-                f"fixed: expected locations of dimension {self.locations.dimension}, got {fixed.locations.shape[1]}"
-            )
-        if self.transform.unit_weights and (fixed.weights >= 1).any():
-            raise ValueError(f"fixed: expected weights in (0, 1), got {fixed.weights.max()}")
+    def check_tuples(self, name: str, tuples: Tuples) -> None:
+        """Tuples given by hand fit this measure: atoms and locations in its spaces, weights for its transform."""
+        _check.instance(name, tuples, Tuples)
+        # Atoms from a function tell their dimension only when drawn.
+        spaces = {"atoms": getattr(self.base, "dimension", None), "locations": self.locations.dimension}
+        for part, dimension in spaces.items():
+            given = getattr(tuples, part).shape[1]
+            if dimension not in (None, given):
+                raise ValueError(f"{name}: expected {part} of dimension {dimension}, got {given}")
+        if self.transform.unit_weights:
+            _check.weights(name, tuples.weights, _check.BELOW_ONE)
 
     def normalize(self) -> CorrelatedRandomMeasure:
         """The normalised measure G(A) = M(A) / M(E)."""
@@ -107,13 +111,11 @@ class CorrelatedRandomMeasure:
             tuples = self.sample_tuples(rng, number=number, tail_mass=tail_mass)
         elif number is not None or tail_mass is not None:
             raise ValueError("tuples: expected either tuples or a truncation (number, tail_mass), got both")
-        elif not isinstance(tuples, Tuples):
-            raise TypeError(f"tuples: expected Tuples, got {type(tuples).__name__}")
-        elif tuples.locations.shape[1] != self.locations.dimension:
-            raise ValueError(
-                f"tuples: expected locations in R^{self.locations.dimension}, got R^{tuples.locations.shape[1]}"
-            )
+        else:
+            self.check_tuples("tuples", tuples)
         function = self.function.sample(tuples.locations, rng, n)
-        weights = self.transform.sample(tuples.weights, function, rng)
-        draws = GroupDraws(weights, function, tuples)
-        return draws.normalize() if self.normalized else draws
+        if self.normalized:
+            weights = normalized(self.transform.sample_log(tuples.weights, function, rng))
+        else:
+            weights = self.transform.sample(tuples.weights, function, rng)
+        return GroupDraws(weights, function, tuples)

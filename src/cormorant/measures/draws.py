@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import partial
+from typing import ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from cormorant.measures import _check
 from cormorant.measures._check import Array, Mask
@@ -38,9 +41,10 @@ class Tuples:
             if len(getattr(self, name)) != len(self.weights):
                 shape = getattr(self, name).shape
                 raise ValueError(f"{name}: expected {len(self.weights)} rows like weights, got shape {shape}")
-        if (self.weights <= 0).any():
-            raise ValueError(f"weights: expected positive numbers, got {self.weights.min()}")
-        object.__setattr__(self, "left_out", _check.nonnegative("left_out", self.left_out))
+        _check.weights("weights", self.weights, math.inf)
+        _check.fields(self, left_out=_check.nonnegative, fixed=partial(_check.count, least=0))
+        if self.fixed > len(self):
+            raise ValueError(f"fixed: expected at most {len(self)}, the number of components, got {self.fixed}")
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -53,12 +57,12 @@ class Tuples:
             f"expected weight left out {self.left_out:.2g})"
         )
 
-    def members(self, of: MeasurableSet) -> Mask:
-        """Which components have their atom in a set."""
+    def members(self, of: MeasurableSet, *, name: str = "of") -> Mask:
+        """Which components have their atom in a set; `name` is what errors call it."""
         inside = np.asarray(of(self.atoms) if callable(of) else of)
         if inside.shape != (len(self),) or inside.dtype != np.bool_:
             raise ValueError(
-                f"set: expected {len(self)} truth values, one for each component, "
+                f"{name}: expected {len(self)} truth values, one for each component, "
                 f"got {inside.dtype} of shape {inside.shape}"
             )
         return inside
@@ -72,10 +76,18 @@ class _Draw:
     function: Array
     tuples: Tuples
 
+    _axes: ClassVar[int]
+
     def __post_init__(self) -> None:
-        # F may be infinite where covariates decide a component's fate, so it is frozen but not checked.
+        _check.instance("tuples", self.tuples, Tuples)
         for name in ("weights", "function"):
-            values = np.array(getattr(self, name), dtype=np.float64)
+            # Infinities pass: F where covariates decide a component's fate, x where it outgrows a float64.
+            values = _check.numbers(name, getattr(self, name)).copy()
+            if values.ndim != self._axes or values.shape[-1] != len(self.tuples):
+                raise ValueError(
+                    f"{name}: expected {self._axes} axes with {len(self.tuples)} components on the last, "
+                    f"got shape {values.shape}"
+                )
             values.flags.writeable = False
             object.__setattr__(self, name, values)
 
@@ -100,7 +112,9 @@ class _Draw:
 
     def integral(self, function: Callable[[Array], ArrayLike] | None = None) -> Array:
         """M f = sum_k x_k f(a_k); without a function M a = sum_k x_k a_k."""
-        values = self.atoms if function is None else np.asarray(function(self.atoms), dtype=np.float64)
+        if function is None:
+            return self.weights @ self.atoms
+        values = _check.numbers("function", _check.function("function", function)(self.atoms))
         if values.ndim == 0 or values.shape[0] != len(self.tuples):
             raise ValueError(
                 f"function: expected a value for each of {len(self.tuples)} atoms, got shape {values.shape}"
@@ -109,15 +123,23 @@ class _Draw:
 
     def normalize(self) -> Self:
         """G(A) = M(A) / M(E)."""
-        total = self.total
-        if np.any(total <= 0) or not np.all(np.isfinite(total)):
-            raise ValueError("normalize: expected a positive finite total mass, got one that is zero or infinite")
-        return replace(self, weights=self.weights / total[..., np.newaxis])
+        with np.errstate(divide="ignore"):
+            return replace(self, weights=normalized(np.log(self.weights)))
+
+
+def normalized(log_weights: Array) -> Array:
+    """x_k / sum_j x_j from log x, on the last axis: neither tiny nor huge x lose their shares."""
+    log_total = special.logsumexp(log_weights, axis=-1, keepdims=True) if log_weights.size else np.array(-np.inf)
+    if not np.isfinite(log_total).all():
+        raise ValueError("normalize: expected a positive finite total mass, got one that is zero or infinite")
+    return np.exp(log_weights - log_total)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasureDraw(_Draw):
     """One draw M = sum_k x_k delta_{a_k}: weights x and function values F of shape (K,)."""
+
+    _axes = 1
 
     def __repr__(self) -> str:
         return f"MeasureDraw({len(self.tuples)} atoms, total {self.total:.4g}, from {self.tuples!r})"
@@ -127,17 +149,27 @@ class MeasureDraw(_Draw):
 class GroupDraws(_Draw):
     """Draws M_u that share their tuples: weights x and function values F of shape (groups, K)."""
 
+    _axes = 2
+
     def __len__(self) -> int:
         return len(self.weights)
 
-    def __getitem__(self, group: int) -> MeasureDraw:
-        if not isinstance(group, int | np.integer):
-            raise TypeError(f"group: expected a whole number, got {group!r}")
+    @overload
+    def __getitem__(self, group: int) -> MeasureDraw: ...
+
+    @overload
+    def __getitem__(self, group: slice) -> GroupDraws: ...
+
+    def __getitem__(self, group: int | slice) -> MeasureDraw | GroupDraws:
+        if isinstance(group, slice):
+            return GroupDraws(self.weights[group], self.function[group], self.tuples)
+        if isinstance(group, bool) or not isinstance(group, int | np.integer):
+            raise TypeError(f"group: expected a whole number or a slice, got {group!r}")
         return MeasureDraw(self.weights[group], self.function[group], self.tuples)
 
     def __iter__(self) -> Iterator[MeasureDraw]:
         return (self[group] for group in range(len(self)))
 
     def __repr__(self) -> str:
-        mean = self.total.mean()
-        return f"GroupDraws({len(self)} groups, mean total {mean:.4g}, from {self.tuples!r})"
+        mean = f", mean total {self.total.mean():.4g}" if len(self) else ""
+        return f"GroupDraws({len(self)} groups{mean}, from {self.tuples!r})"

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cormorant.measures import _check
 from cormorant.measures.correlated import CorrelatedRandomMeasure
-from cormorant.measures.functions import RandomFunction, StudentTProcess
+from cormorant.measures.functions import CovariateFunction, RandomFunction, StudentTProcess
 from cormorant.measures.levy import LevyProcess
 from cormorant.measures.locations import GaussianLocations, LocationDistribution
-from cormorant.measures.transforms import Growth
+from cormorant.measures.transformation import Growth
 from cormorant.measures.weights import WeightProcess
 
 
@@ -61,6 +62,7 @@ Answer = tuple[bool | None, str]
 
 def finiteness(measure: CorrelatedRandomMeasure) -> Finiteness:
     """Whether M(E) is finite almost surely, and whether its mean is; normalised, whether M(E) can divide."""
+    _check.instance("measure", measure, CorrelatedRandomMeasure)
     sure, mean = _sure(measure), _mean(measure)
     if measure.normalized:
         sure = _normalizable(measure, sure)
@@ -74,6 +76,8 @@ def finiteness(measure: CorrelatedRandomMeasure) -> Finiteness:
 def _normalizable(measure: CorrelatedRandomMeasure, sure: Answer) -> Answer:
     if measure.transform.may_vanish:
         return False, "the total mass is zero with positive probability, so it cannot be normalised"
+    if sure[0] and measure.transform.reads_function and isinstance(measure.function, CovariateFunction):
+        return None, "covariates can leave out every atom (F = -inf), so that nothing is left to normalise"
     return sure
 
 
@@ -86,7 +90,7 @@ def _sure(measure: CorrelatedRandomMeasure) -> Answer:
         return None, f"{type(measure.transform).__name__} does not declare its sure_growth"
     if growth is Growth.BOUNDED:
         return True, f"{type(measure.process).__name__} is finite, and x is of order w whatever F is"
-    return _Field.of(measure).sure(_rate(growth, measure.process))
+    return _Field.of(measure).sure(growth_rate(growth, measure.process))
 
 
 def _mean(measure: CorrelatedRandomMeasure) -> Answer:
@@ -102,19 +106,19 @@ def _mean(measure: CorrelatedRandomMeasure) -> Answer:
         return True, f"{type(process).__name__} has finite mean, and x is of order w whatever F is"
     if measure.fixed is not None and growth is not Growth.SATURATING:
         at_fixed = np.diag(measure.function.kernel(measure.fixed.locations)).max(initial=0.0)
-        answer = _student_mean(measure.function, float(at_fixed), _rate(growth, process))
+        answer = _student_mean(measure.function, float(at_fixed), growth_rate(growth, process))
         if answer is not None:
             return answer
-    return _Field.of(measure).mean(_rate(growth, process))
+    return _Field.of(measure).mean(growth_rate(growth, process))
 
 
 def _infinite_base(process: WeightProcess) -> bool:
     return isinstance(process, LevyProcess) and math.isinf(process.mass)
 
 
-def _rate(growth: Growth, process: WeightProcess) -> float:
-    """The rate kappa of h(F) = exp(kappa F); zero stands for h(F) = F."""
-    return {Growth.LINEAR: 0.0, Growth.EXPONENTIAL: 1.0}.get(growth, process.index)
+def growth_rate(growth: Growth | None, process: WeightProcess) -> float:
+    """The rate kappa of h(F) = exp(kappa F); zero stands for h(F) = F, or less."""
+    return {Growth.EXPONENTIAL: 1.0, Growth.SATURATING: process.index}.get(growth, 0.0) if growth else 0.0
 
 
 def _student_mean(function: RandomFunction, variance: float, rate: float) -> Answer | None:

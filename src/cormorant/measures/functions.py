@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from cormorant.measures import _check
 from cormorant.measures._check import Array, Seed
 from cormorant.measures.kernels import Constant, Kernel
-from cormorant.measures.quadrature import precision_rule
+from cormorant.measures.quadrature import gamma_rule
 
 
 class MeanFunction(ABC):
@@ -43,7 +43,7 @@ class ConstantMean(MeanFunction):
     value: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", _check.finite("value", self.value))
+        _check.fields(self, value=_check.finite)
 
     def constant(self, group: int = 0) -> float:
         """value."""
@@ -69,6 +69,8 @@ class GroupMeans(MeanFunction):
 
     def __init__(self, values: ArrayLike) -> None:
         object.__setattr__(self, "values", _check.array("values", values, ndim=1))
+        if len(self.values) == 0:
+            raise ValueError("values: expected a mean for each of one or more groups, got none")
 
     @property
     def groups(self) -> int:
@@ -77,7 +79,7 @@ class GroupMeans(MeanFunction):
 
     def constant(self, group: int = 0) -> float:
         """values[group]."""
-        return float(self.values[check_group(group, self.groups)])
+        return float(self.values[check_group(group, self)])
 
     def __call__(self, locations: Array, group: int = 0) -> Array:
         """values[group], at each location."""
@@ -90,9 +92,13 @@ class CallableMean(MeanFunction):
 
     function: Callable[[Array], ArrayLike]
 
+    def __post_init__(self) -> None:
+        _check.fields(self, function=_check.function)
+
     def __call__(self, locations: Array, group: int = 0) -> Array:
         """function(locations)."""
-        return _check.rows("function", self.function(locations), len(locations))[:, 0]
+        values = _check.column("function", self.function(locations), len(locations))
+        return _check.finites("function", values)
 
 
 class RandomFunction(ABC):
@@ -158,11 +164,11 @@ class GaussianProcess(RandomFunction):
 
     def mean(self, locations: Array, group: int = 0) -> Array:
         """m_group(l)."""
-        return self.mean_function(locations, group)
+        return self.mean_function(locations, check_group(group, self))
 
     def constant_mean(self, group: int = 0) -> float | None:
         """The mean function's value where it is constant."""
-        return self.mean_function.constant(group)
+        return self.mean_function.constant(check_group(group, self))
 
 
 @dataclass(frozen=True)
@@ -176,15 +182,16 @@ class StudentTProcess(GaussianProcess):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "degrees", _check.positive("degrees", self.degrees))
+        _check.fields(self, degrees=_check.positive)
 
     def sample_precision(self, rng: np.random.Generator, number: int) -> Array:
         """tau ~ Gamma(nu / 2, nu / 2)."""
-        return rng.gamma(self.degrees / 2, 2 / self.degrees, number)
+        tau = rng.gamma(self.degrees / 2, 2 / self.degrees, number)
+        return np.maximum(tau, np.finfo(float).tiny)  # a tau that rounds to zero would make F no number at all
 
     def precision_nodes(self, order: int) -> tuple[Array, Array]:
-        """The trapezoid rule of `quadrature.precision_rule`."""
-        return precision_rule(self.degrees, order)
+        """The trapezoid rule of `quadrature.gamma_rule`."""
+        return gamma_rule(self.degrees, order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +207,10 @@ class CovariateFunction(RandomFunction):
     kernel: Kernel = field(default=Constant(0.0), init=False, repr=False)  # nothing about F is random
 
     def __init__(self, function: Callable[[Array, Array], ArrayLike], covariates: ArrayLike) -> None:
-        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "function", _check.function("function", function))
         object.__setattr__(self, "covariates", _check.points("covariates", covariates))
+        if len(self.covariates) == 0:
+            raise ValueError("covariates: expected a row for each of one or more groups, got none")
 
     @property
     def groups(self) -> int:
@@ -210,22 +219,20 @@ class CovariateFunction(RandomFunction):
 
     def mean(self, locations: Array, group: int = 0) -> Array:
         """function(theta_group, l)."""
-        theta = self.covariates[check_group(group, self.groups)]
-        values = np.asarray(self.function(theta, locations), dtype=np.float64)
-        if values.shape != (len(locations),) or np.isnan(values).any():
-            raise ValueError(
-                f"function: expected {len(locations)} numbers, one a location and none NaN, got {values!r}"
-            )
-        return values
+        theta = self.covariates[check_group(group, self)]
+        return _check.column("function", self.function(theta, locations), len(locations))
 
     def constant_mean(self, group: int = 0) -> float | None:
         """None: F depends on l."""
+        check_group(group, self)
         return None
 
 
-def check_group(group: int, groups: int) -> int:
-    """A group's number, from 0 to groups - 1."""
+def check_group(group: int, of: MeanFunction | RandomFunction) -> int:
+    """A group's number: from 0 to one below the number of groups, and 0 where all groups share one law."""
     group = _check.count("group", group, least=0)
-    if group >= groups:
-        raise ValueError(f"group: expected a number below {groups}, got {group}")
+    if of.groups is None and group > 0:
+        raise ValueError(f"group: expected 0, since all groups share one law here, got {group}")
+    if of.groups is not None and group >= of.groups:
+        raise ValueError(f"group: expected a number below {of.groups}, got {group}")
     return group

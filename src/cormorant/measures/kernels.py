@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +90,7 @@ class Constant(Kernel):
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", _check.nonnegative("value", self.value))
+        _check.fields(self, value=_check.nonnegative)
 
     def diagonal_polynomial(self) -> tuple[float, ...]:
         """(value,)."""
@@ -110,37 +111,45 @@ class Constant(Kernel):
 
 @dataclass(frozen=True)
 class _Stationary(Kernel):
-    """A function of the distance |l - l'| / lengthscale with K(l, l) = 1."""
+    """A function of the distance r = |l - l'| / lengthscale with K(l, l) = 1."""
 
     lengthscale: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", _check.positive("lengthscale", self.lengthscale))
+        _check.fields(self, lengthscale=_check.positive)
+
+    @staticmethod
+    @abstractmethod
+    def profile(r: Array) -> Array:
+        """K as a function of r."""
 
     def diagonal_polynomial(self) -> tuple[float, ...]:
         """1, everywhere."""
         return (1.0,)
 
-    def _distance(self, first: Array, second: Array) -> Array:
-        return cdist(first, second) / self.lengthscale
+    def matrix(self, first: Array, second: Array) -> Array:
+        """The profile of the distances."""
+        return self.profile(cdist(first, second) / self.lengthscale)
 
 
 @dataclass(frozen=True)
 class RBF(_Stationary):
     """K(l, l') = exp(-r^2 / 2), r = |l - l'| / lengthscale."""
 
-    def matrix(self, first: Array, second: Array) -> Array:
+    @staticmethod
+    def profile(r: Array) -> Array:
         """exp(-r^2 / 2)."""
-        return np.exp(-(self._distance(first, second) ** 2) / 2)
+        return np.exp(-(r**2) / 2)
 
 
 @dataclass(frozen=True)
 class Matern32(_Stationary):
     """K(l, l') = (1 + s) exp(-s), s = sqrt(3) |l - l'| / lengthscale."""
 
-    def matrix(self, first: Array, second: Array) -> Array:
-        """(1 + s) exp(-s)."""
-        s = np.sqrt(3) * self._distance(first, second)
+    @staticmethod
+    def profile(r: Array) -> Array:
+        """(1 + s) exp(-s), s = sqrt(3) r."""
+        s = np.sqrt(3) * r
         return (1 + s) * np.exp(-s)
 
 
@@ -148,15 +157,16 @@ class Matern32(_Stationary):
 class Matern52(_Stationary):
     """K(l, l') = (1 + s + s^2 / 3) exp(-s), s = sqrt(5) |l - l'| / lengthscale."""
 
-    def matrix(self, first: Array, second: Array) -> Array:
-        """(1 + s + s^2 / 3) exp(-s)."""
-        s = np.sqrt(5) * self._distance(first, second)
+    @staticmethod
+    def profile(r: Array) -> Array:
+        """(1 + s + s^2 / 3) exp(-s), s = sqrt(5) r."""
+        s = np.sqrt(5) * r
         return (1 + s + s**2 / 3) * np.exp(-s)
 
 
 @dataclass(frozen=True)
-class Sum(Kernel):
-    """K_1 + K_2: the sum of two independent random functions."""
+class _Pair(Kernel):
+    """Two kernels put together."""
 
     first: Kernel
     second: Kernel
@@ -165,10 +175,19 @@ class Sum(Kernel):
         _check.instance("first", self.first, Kernel)
         _check.instance("second", self.second, Kernel)
 
+    def _polynomial(self, combine: Callable[[tuple, tuple], Array]) -> tuple[float, ...] | None:
+        """The two diagonals' polynomials combined, where both are known."""
+        one, two = self.first.diagonal_polynomial(), self.second.diagonal_polynomial()
+        return None if one is None or two is None else tuple(combine(one, two).tolist())
+
+
+@dataclass(frozen=True)
+class Sum(_Pair):
+    """K_1 + K_2: the sum of two independent random functions."""
+
     def diagonal_polynomial(self) -> tuple[float, ...] | None:
         """The sum of the two polynomials."""
-        one, two = self.first.diagonal_polynomial(), self.second.diagonal_polynomial()
-        return None if one is None or two is None else tuple(np.polynomial.polynomial.polyadd(one, two).tolist())
+        return self._polynomial(np.polynomial.polynomial.polyadd)
 
     def affine(self) -> tuple[float, float] | None:
         """The sum of the two forms."""
@@ -186,20 +205,12 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class Product(_Pair):
     """K_1 K_2, positive semidefinite by Schur's theorem."""
-
-    first: Kernel
-    second: Kernel
-
-    def __post_init__(self) -> None:
-        _check.instance("first", self.first, Kernel)
-        _check.instance("second", self.second, Kernel)
 
     def diagonal_polynomial(self) -> tuple[float, ...] | None:
         """The product of the two polynomials."""
-        one, two = self.first.diagonal_polynomial(), self.second.diagonal_polynomial()
-        return None if one is None or two is None else tuple(np.polynomial.polynomial.polymul(one, two).tolist())
+        return self._polynomial(np.polynomial.polynomial.polymul)
 
     def affine(self) -> tuple[float, float] | None:
         """The product of the two forms, where one of them is constant."""
@@ -212,6 +223,13 @@ class Product(Kernel):
         """K_1 K_2."""
         return self.first.matrix(first, second) * self.second.matrix(first, second)
 
+    def factor(self, points: Array) -> Array:
+        """Products of each column of A_1 with each of A_2, or one of full size where that is smaller."""
+        one, two = self.first.factor(points), self.second.factor(points)
+        if one.shape[1] * two.shape[1] > len(points):
+            return super().factor(points)
+        return (one[:, :, np.newaxis] * two[:, np.newaxis, :]).reshape(len(points), -1)
+
 
 @dataclass(frozen=True)
 class Scale(Kernel):
@@ -221,7 +239,7 @@ class Scale(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _check.nonnegative("scale", self.scale))
+        _check.fields(self, scale=_check.nonnegative)
         _check.instance("kernel", self.kernel, Kernel)
 
     def diagonal_polynomial(self) -> tuple[float, ...] | None:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from cormorant.measures import _check
 from cormorant.measures._check import Array, Seed
 from cormorant.measures.correlated import CorrelatedRandomMeasure
+from cormorant.measures.functions import check_group
 from cormorant.measures.levy import LevyProcess
 from cormorant.measures.locations import GaussianLocations
 from cormorant.measures.quadrature import gauss_hermite
@@ -66,14 +67,13 @@ def laplace_functional(
         measure=measure,
         process=_poisson_process(measure),
         r=_check.nonnegative("r", r),
-        g=g,
+        g=g if callable(g) else _check.nonnegative("g", g),
         size=max(_check.count("functions", functions) // BATCHES, 1),
         points=_check.count("points", points, least=2),
-        group=group,
+        group=check_group(group, measure.function),
     )
     inner = _affine_inner if _is_affine(measure) else _sampled_inner
-    lost = _lost_share(task.process)
-    values, errors = np.transpose([_batch(inner(task, rng), lost) for _ in range(BATCHES)])
+    values, errors = np.transpose([_batch(inner(task, rng)) for _ in range(BATCHES)])
     standard_error = values.std(ddof=1) / np.sqrt(BATCHES)
     return LaplaceEstimate(float(values.mean()), float(standard_error), float(errors.mean()))
 
@@ -93,8 +93,8 @@ class _Task:
     def levels(self, atoms: Array) -> Array:
         """r g(a) at each atom."""
         if not callable(self.g):
-            return np.full(len(atoms), self.r * _check.nonnegative("g", self.g))
-        values = _check.rows("g", self.g(atoms), len(atoms))[:, 0]
+            return np.full(len(atoms), self.r * self.g)
+        values = _check.finites("g", _check.column("g", self.g(atoms), len(atoms)))
         if (values < 0).any():
             raise ValueError(f"g: expected a nonnegative function, got {values.min()}")
         return self.r * values
@@ -120,29 +120,17 @@ class _Inner:
     fixed: Array
 
 
-def _lost_share(process: LevyProcess) -> float:
-    """Share of the mean (or, where that is infinite, of log Laplace at one) that the rule over weights misses.
-
-    Next to nothing but for extreme parameters, such as a beta process of concentration .001.
-    """
-    if math.isfinite(process.mean):
-        return abs(1.0 - process.expectation(lambda w: w) / process.mean)
-    return abs(1.0 - process.expectation(lambda w: -np.expm1(-w)) / float(process.laplace_exponent(1.0)))
-
-
-def _batch(inner: _Inner, lost: float) -> tuple[float, float]:
+def _batch(inner: _Inner) -> tuple[float, float]:
     """Mean of exp(-Phi(F)) over the batch, Phi the average of psi over its points, and its inner error.
 
-    With n sampled points E exp(-Phi_hat) exceeds exp(-Phi) by about exp(-Phi) Var(psi) / (2 n). That is
-    taken off, and counted as an error for what the expansion leaves.
+    With n sampled points E exp(-Phi_hat) exceeds exp(-Phi) by a factor of about exp(Var(psi) / (2 n)). That is
+    taken off, and counted as an error for what a normal Phi_hat is not.
     """
     points = inner.psi.shape[1]
     excess = inner.psi.var(axis=1, ddof=1) / (2 * points) if points > 1 else np.zeros(len(inner.psi))
     terms = inner.fixed * np.exp(-inner.psi.mean(axis=1))
     rule = np.abs(terms - inner.fixed * np.exp(-inner.coarse.mean(axis=1)))
-    if lost > 1e-9:  # the exponent may lack this share of itself; twice that, to be on the safe side
-        rule = rule + terms * -np.expm1(-2 * lost / max(1 - lost, 1e-12) * inner.psi.mean(axis=1))
-    return float(np.mean(terms * (1 - excess))), float(np.mean(terms * excess + rule))
+    return float(np.mean(terms * np.exp(-excess))), float(np.mean(-terms * np.expm1(-excess) + rule))
 
 
 def _affine_inner(task: _Task, rng: np.random.Generator) -> _Inner:
@@ -196,6 +184,7 @@ def _is_affine(measure: CorrelatedRandomMeasure) -> bool:
 
 
 def _poisson_process(measure: CorrelatedRandomMeasure) -> LevyProcess:
+    _check.instance("measure", measure, CorrelatedRandomMeasure)
     if not isinstance(measure.process, LevyProcess):
         name = type(measure.process).__name__
         raise TypeError(f"measure: expected Poisson tuples (a LevyProcess), got {name}; average draws instead")

@@ -9,23 +9,24 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from cormorant.measures import _check
-from cormorant.measures._check import Array
-from cormorant.measures.quadrature import half_line_rule, unit_interval_rule
+from cormorant.measures._check import BELOW_ONE, Array
+from cormorant.measures.quadrature import REACH, WeightRule, half_line_rule, unit_interval_rule
 from cormorant.measures.special_functions import incomplete_beta_tail
 from cormorant.measures.weights import MOST_WEIGHTS, WeightProcess, Weights, too_many_weights
 
 # Weights outside this range have no place in a float64; what lies below is counted in `left_out`.
 SMALLEST, LARGEST = 1e-300, 1e300
-BELOW_ONE = float(np.nextafter(1.0, 0.0))
 LAST_LOGIT = 36.0  # beyond it a sigmoid rounds to one
 
 
+@dataclass(frozen=True)
 class LevyProcess(WeightProcess):
     """A Poisson process of weights with mean measure nu(dw) = mass rho(w) dw.
 
@@ -35,6 +36,9 @@ class LevyProcess(WeightProcess):
     """
 
     mass: float
+
+    def __post_init__(self) -> None:
+        _check.fields(self, mass=_check.positive_or_infinite)
 
     @property
     @abstractmethod
@@ -67,14 +71,12 @@ class LevyProcess(WeightProcess):
         log N is concave and decreasing in s for every intensity here, so that a Newton step from anywhere
         lands right of the root and then descends to it; bisection covers steps that leave the bracket.
         """
-        target = np.log(np.asarray(arrivals, dtype=np.float64))
+        target = np.log(_check.weights("arrivals", arrivals, math.inf))
         to_weight = special.expit if self.upper == 1 else np.exp
-        grid = np.linspace(math.log(SMALLEST), LAST_LOGIT if self.upper == 1 else math.log(LARGEST), 256)
-        with np.errstate(all="ignore"):
-            log_tail = np.maximum(np.log(self.tail(to_weight(grid))), -1e300)
+        grid, log_tail = self._log_tails
         cell = np.clip(np.searchsorted(-log_tail, -target), 1, len(grid) - 1)
         low, high = grid[cell - 1], grid[cell]
-        s = (low + high) / 2
+        s = np.interp(-target, -log_tail, grid)
         for _ in range(100):
             w = to_weight(s)
             slope = w * (1 - w) if self.upper == 1 else w
@@ -90,6 +92,26 @@ class LevyProcess(WeightProcess):
                 break
         return to_weight(s)
 
+    @cached_property
+    def _log_tails(self) -> tuple[Array, Array]:
+        """log N on a grid over all weights of a float64, to bracket what `inverse_tail` looks for."""
+        unit = self.upper == 1
+        grid = np.linspace(math.log(SMALLEST), LAST_LOGIT if unit else math.log(LARGEST), 4096)
+        with np.errstate(all="ignore"):
+            log_tail = np.log(self.tail(special.expit(grid) if unit else np.exp(grid)))
+        return grid, np.clip(log_tail, -1e300, 1e300)
+
+    def _weights(self, w: ArrayLike) -> Array:
+        """The argument w of the functions above, checked."""
+        return _check.weights("w", w, self.upper)
+
+    def _share_below(self, mass: float) -> float:
+        """The argument of `inverse_mass_below` as a share of the mean, checked."""
+        share = _check.positive("mass", mass) / self.mean
+        if share >= 1:
+            raise ValueError(f"mass: expected a number below the mean {self.mean:g}, got {mass:g}")
+        return share
+
     def _sample_number(self, rng: np.random.Generator, number: int) -> Weights:
         self._require_finite_mass()
         arrivals = np.cumsum(rng.standard_exponential(number))
@@ -104,9 +126,9 @@ class LevyProcess(WeightProcess):
         if tail_mass >= self.mean:
             return Weights(np.empty(0), self.mean)
         threshold = self.inverse_mass_below(tail_mass)
-        expected = float(self.tail(threshold))
+        expected = float(self.tail(threshold)) if threshold > SMALLEST else math.inf
         if expected > MOST_WEIGHTS:
-            raise too_many_weights(tail_mass, expected)
+            raise too_many_weights(tail_mass)
         # Given their number, the arrivals below N(threshold) are uniform there.
         arrivals = np.sort(rng.uniform(0, expected, rng.poisson(expected)))
         return Weights(self.inverse_tail(arrivals), tail_mass)
@@ -120,14 +142,13 @@ class LevyProcess(WeightProcess):
 class GammaProcess(LevyProcess):
     """Gamma process, nu(dw) = mass exp(-c w) / w dw with c = `rate`: M(A) ~ Gamma(H(A), c)."""
 
-    mass: float
     rate: float = 1.0
 
     upper = math.inf
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mass", _check.positive("mass", self.mass, or_infinite=True))
-        object.__setattr__(self, "rate", _check.positive("rate", self.rate))
+        super().__post_init__()
+        _check.fields(self, rate=_check.positive)
 
     @property
     def index(self) -> float:
@@ -142,47 +163,49 @@ class GammaProcess(LevyProcess):
     @property
     def variance(self) -> float:
         """mass / c^2."""
-        return self.mass / self.rate**2
+        return self.mean / self.rate
 
     def intensity(self, w: ArrayLike) -> Array:
         """mass exp(-c w) / w."""
-        w = np.asarray(w, dtype=np.float64)
+        w = self._weights(w)
         return self.mass * np.exp(-self.rate * w) / w
 
     def tail(self, w: ArrayLike) -> Array:
         """mass E1(c w), with E1 the exponential integral."""
-        return self.mass * special.exp1(self.rate * np.asarray(w, dtype=np.float64))
+        return self.mass * special.exp1(self.rate * self._weights(w))
 
     def mass_below(self, w: ArrayLike) -> Array:
         """mass (1 - exp(-c w)) / c."""
-        return -self.mass * np.expm1(-self.rate * np.asarray(w, dtype=np.float64)) / self.rate
+        return -self.mean * np.expm1(-self.rate * self._weights(w))
 
     def inverse_mass_below(self, mass: float) -> float:
         """-log(1 - c mass / H(E)) / c."""
-        return -math.log1p(-self.rate * mass / self.mass) / self.rate
+        return -math.log1p(-self._share_below(mass)) / self.rate
 
     def laplace_exponent(self, t: ArrayLike) -> Array:
         """mass log(1 + t / c)."""
-        return self.mass * np.log1p(np.asarray(t, dtype=np.float64) / self.rate)
+        return self.mass * np.log1p(_check.levels("t", t) / self.rate)
 
-    def quadrature(self) -> tuple[Array, Array]:
+    def quadrature(self, reach: float = REACH) -> WeightRule:
         """Trapezoid in log w: nu(dw) = mass exp(-c w) d(log w)."""
-        nodes, steps = half_line_rule(index=self.index, rate=self.rate)
-        return nodes, self.mass * np.exp(-self.rate * nodes) * steps
+        rule = half_line_rule(index=self.index, rate=self.rate, reach=reach)
+        return rule.against(self.mass * np.exp(-self.rate * rule.weights))
 
 
 @dataclass(frozen=True)
 class BetaProcess(LevyProcess):
-    """Beta process, nu(dw) = mass alpha w^-1 (1 - w)^(alpha - 1) dw on (0, 1), alpha = `concentration`."""
+    """Beta process, nu(dw) = mass alpha w^-1 (1 - w)^(alpha - 1) dw on (0, 1), alpha = `concentration`.
 
-    mass: float
+    Draws tell a weight within 1e-16 of one, of which a small alpha has many, as the last float64 below one.
+    """
+
     concentration: float = 1.0
 
     upper = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mass", _check.positive("mass", self.mass, or_infinite=True))
-        object.__setattr__(self, "concentration", _check.positive("concentration", self.concentration))
+        super().__post_init__()
+        _check.fields(self, concentration=_check.positive)
 
     @property
     def index(self) -> float:
@@ -201,29 +224,31 @@ class BetaProcess(LevyProcess):
 
     def intensity(self, w: ArrayLike) -> Array:
         """mass alpha w^-1 (1 - w)^(alpha - 1)."""
-        w = np.asarray(w, dtype=np.float64)
-        alpha = self.concentration
+        w, alpha = self._weights(w), self.concentration
         return self.mass * alpha / w * np.exp((alpha - 1) * np.log1p(-np.minimum(w, BELOW_ONE)))
 
     def tail(self, w: ArrayLike) -> Array:
         """mass alpha B(1 - w; alpha, 0), with B the incomplete beta function."""
-        return self.mass * self.concentration * incomplete_beta_tail(w, self.concentration)
+        return self.mass * self.concentration * incomplete_beta_tail(self._weights(w), self.concentration)
 
     def mass_below(self, w: ArrayLike) -> Array:
         """mass (1 - (1 - w)^alpha)."""
         with np.errstate(divide="ignore"):
-            return -self.mass * np.expm1(self.concentration * np.log1p(-np.asarray(w, dtype=np.float64)))
+            return -self.mass * np.expm1(self.concentration * np.log1p(-self._weights(w)))
 
     def inverse_mass_below(self, mass: float) -> float:
         """1 - (1 - mass / H(E))^(1 / alpha)."""
-        return -math.expm1(math.log1p(-mass / self.mass) / self.concentration)
+        return -math.expm1(math.log1p(-self._share_below(mass)) / self.concentration)
 
     def laplace_exponent(self, t: ArrayLike) -> Array:
         """int (1 - exp(-t w)) nu(dw) by quadrature; no elementary closed form."""
-        t = np.asarray(t, dtype=np.float64)
-        return sum((-q * np.expm1(-t * w) for w, q in zip(*self.quadrature(), strict=True)), np.zeros_like(t))
+        t = _check.levels("t", t)
+        rule = self.quadrature(max(REACH, math.log1p(t.max(initial=0.0, where=np.isfinite(t)))))
+        terms = (-q * np.expm1(-t * w) for w, q in zip(rule.weights, rule.coefficients, strict=True))
+        return np.where(np.isinf(t), np.inf, sum(terms, np.zeros_like(t)))
 
-    def quadrature(self) -> tuple[Array, Array]:
+    def quadrature(self, reach: float = REACH) -> WeightRule:
         """Trapezoid in logit w: nu(dw) = mass alpha (1 - w)^alpha d(logit w)."""
-        nodes, complements, steps = unit_interval_rule(index=self.index, power=self.concentration)
-        return nodes, self.mass * self.concentration * complements**self.concentration * steps
+        alpha = self.concentration
+        rule = unit_interval_rule(index=self.index, power=alpha, reach=reach)
+        return rule.against(self.mass * alpha * np.exp(alpha * special.log_expit(-rule.positions)))

@@ -35,8 +35,7 @@ class GaussianLocations(LocationDistribution):
     variance: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.count("dimension", self.dimension)
-        object.__setattr__(self, "variance", _check.nonnegative("variance", self.variance))
+        _check.fields(self, dimension=_check.count, variance=_check.nonnegative)
 
     def _draw(self, rng: np.random.Generator, number: int) -> Array:
         return np.sqrt(self.variance) * rng.standard_normal((number, self.dimension))
@@ -50,7 +49,7 @@ class CallableLocations(LocationDistribution):
     dimension: int
 
     def __post_init__(self) -> None:
-        _check.count("dimension", self.dimension)
+        _check.fields(self, function=_check.function, dimension=_check.count)
 
     def _draw(self, rng: np.random.Generator, number: int) -> Array:
         drawn = _check.rows("function", self.function(rng, number), number)

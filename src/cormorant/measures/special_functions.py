@@ -1,4 +1,4 @@
-"""The one special function that SciPy lacks."""
+"""The two special functions that SciPy lacks: incomplete beta and gamma functions at the edge of their range."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cormorant.measures._check import Array
 
 TERMS = 50
 LEVELS = 60
+ORDERS = np.arange(2.0, 60.0)
 
 
 def incomplete_beta_tail(w: ArrayLike, alpha: float) -> Array:
@@ -22,7 +23,7 @@ def incomplete_beta_tail(w: ArrayLike, alpha: float) -> Array:
     low = w < 3 / (alpha + 6)
     value = np.empty_like(w)
     value[low] = _series(w[low], alpha)
-    value[~low] = _fraction(1 - w[~low], alpha)
+    value[~low] = _fraction(w[~low], alpha)
     return value
 
 
@@ -36,15 +37,58 @@ def _series(w: Array, alpha: float) -> Array:
     return total
 
 
-def _fraction(y: Array, alpha: float) -> Array:
-    """y^alpha / alpha / (1 + d_1 / (1 + d_2 / ...)), the continued fraction of B(y; alpha, 0), from its end.
+def _fraction(w: Array, alpha: float) -> Array:
+    """y^alpha / alpha / (1 + d_1 / (1 + d_2 / ...)), the continued fraction of B(y; alpha, 0), y = 1 - w, from its end.
 
     d_{2m+1} = -(alpha + m)^2 y / ((alpha + 2m)(alpha + 2m + 1)) and
     d_{2m} = -m^2 y / ((alpha + 2m - 1)(alpha + 2m)).
     """
-    value = np.ones_like(y)
+    value = np.ones_like(w)
     for level in range(LEVELS, 0, -1):
         m = level // 2
         top = (alpha + m) ** 2 if level % 2 else m**2
-        value = 1 - top * y / ((alpha + level - 1) * (alpha + level)) / value
-    return y**alpha / alpha / value
+        value = 1 - top * (1 - w) / ((alpha + level - 1) * (alpha + level)) / value
+    with np.errstate(divide="ignore"):  # no weight is above one
+        return np.exp(alpha * np.log1p(-w)) / alpha / value
+
+
+def upper_gamma(log_x: ArrayLike, sigma: float) -> Array:
+    """Gamma(-sigma, x) = int_x^inf u^(-1 - sigma) e^-u du for sigma in [0, 1), to full relative precision.
+
+    By parts it is (x^-sigma e^-x - Gamma(1 - sigma, x)) / sigma, in which all digits cancel for a small sigma
+    or a large x: there a power series and a continued fraction take its place.
+    """
+    log_x = np.asarray(log_x, dtype=np.float64)
+    x = np.exp(log_x)
+    low = x < 2
+    value = np.empty_like(x)
+    value[~low] = _gamma_fraction(x[~low], sigma)
+    if sigma < 0.5:
+        value[low] = _gamma_series(log_x[low], sigma)
+    else:
+        upper = special.gamma(1 - sigma) * special.gammaincc(1 - sigma, x[low])
+        value[low] = (np.exp(-sigma * log_x[low] - x[low]) - upper) / sigma
+    return value
+
+
+def _gamma_series(log_x: Array, sigma: float) -> Array:
+    """(x^-sigma - Gamma(1 - sigma)) / sigma - sum_{k>=1} (-1)^k x^(k - sigma) / (k! (k - sigma)).
+
+    log Gamma(1 - sigma) = sigma (gamma + sum_{k>=2} zeta(k) sigma^(k - 1) / k).
+    """
+    log_gamma = np.euler_gamma + np.sum(special.zeta(ORDERS) * sigma ** (ORDERS - 1) / ORDERS)
+    # exprel(y) = (e^y - 1) / y, so that sigma = 0 needs no limit.
+    total = -log_x * special.exprel(-sigma * log_x) - log_gamma * special.exprel(sigma * log_gamma)
+    x, term = np.exp(log_x), np.exp(-sigma * log_x)
+    for k in range(1, TERMS + 1):
+        term = -term * x / k
+        total = total - term / (k - sigma)
+    return total
+
+
+def _gamma_fraction(x: Array, sigma: float) -> Array:
+    """e^-x x^-sigma / (x + 1 + sigma - 1 (1 + sigma) / (x + 3 + sigma - 2 (2 + sigma) / ...)), from its end."""
+    value = x + 2 * LEVELS + 1 + sigma
+    for k in range(LEVELS, 0, -1):
+        value = x + 2 * k - 1 + sigma - k * (k + sigma) / value
+    return np.exp(-x - sigma * np.log(x)) / value

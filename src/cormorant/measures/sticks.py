@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -10,8 +9,8 @@ import numpy as np
 from scipy import special
 
 from cormorant.measures import _check
-from cormorant.measures._check import Array
-from cormorant.measures.quadrature import unit_interval_rule
+from cormorant.measures._check import BELOW_ONE, Array
+from cormorant.measures.quadrature import REACH, WeightRule, unit_interval_rule
 from cormorant.measures.weights import MOST_WEIGHTS, WeightProcess, Weights, too_many_weights
 
 
@@ -55,16 +54,17 @@ class StickProcess(WeightProcess):
         left, right = self.stick_shapes(1, _check.count("number", number))
         return float(np.exp(np.sum(np.log(right) - np.log(left + right))))
 
-    def quadrature(self) -> tuple[Array, Array]:
+    def quadrature(self, reach: float = REACH) -> WeightRule:
         """Trapezoid in logit w against E sum_k delta_{w_k}, from the size-biased first stick.
 
         E sum_k f(w_k) = E f(v_1) / v_1, so the mean intensity is w^(-1-sigma) (1-w)^(theta+sigma-1) / B,
         B = Beta(1 - sigma, theta + sigma).
         """
         theta, sigma = self._parameters
-        nodes, complements, steps = unit_interval_rule(index=sigma, power=theta + sigma)
-        density = np.exp(-special.betaln(1 - sigma, theta + sigma) - sigma * np.log(nodes))
-        return nodes, density * complements ** (theta + sigma) * steps
+        rule = unit_interval_rule(index=sigma, power=theta + sigma, reach=reach)
+        log_w, log_complement = special.log_expit(rule.positions), special.log_expit(-rule.positions)
+        log_beta = special.betaln(1 - sigma, theta + sigma)
+        return rule.against(np.exp(-sigma * log_w + (theta + sigma) * log_complement - log_beta))
 
     def _sample_number(self, rng: np.random.Generator, number: int) -> Weights:
         return _break(rng.beta(*self.stick_shapes(1, number)))
@@ -74,7 +74,7 @@ class StickProcess(WeightProcess):
         sticks, remainder, block = np.empty(0), 1.0, 64
         while remainder > tail_mass:
             if len(sticks) >= MOST_WEIGHTS:
-                raise too_many_weights(tail_mass, math.inf)
+                raise too_many_weights(tail_mass)
             fresh = rng.beta(*self.stick_shapes(len(sticks) + 1, len(sticks) + block))
             sticks, block = np.concatenate((sticks, fresh)), 2 * block
             remainder = float(np.prod(1 - sticks))
@@ -84,6 +84,7 @@ class StickProcess(WeightProcess):
 
 def _break(sticks: Array) -> Weights:
     """w_k = v_k prod_{j<k} (1 - v_j), and the remainder; weights too small for a float64 are dropped."""
+    sticks = np.minimum(sticks, BELOW_ONE)  # a stick within rounding of one does not use up the whole
     remaining = np.concatenate(([1.0], np.cumprod(1 - sticks)))
     values = sticks * remaining[:-1]
     return Weights(values[values > 0], float(remaining[-1]))
@@ -96,7 +97,7 @@ class DirichletProcess(StickProcess):
     concentration: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "concentration", _check.positive("concentration", self.concentration))
+        _check.fields(self, concentration=_check.positive)
 
     @property
     def _parameters(self) -> tuple[float, float]:
@@ -111,11 +112,11 @@ class PitmanYorProcess(StickProcess):
     discount: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "discount", _check.fraction("discount", self.discount, or_zero=True))
-        theta = _check.finite("concentration", self.concentration)
-        object.__setattr__(self, "concentration", theta)
-        if theta <= -self.discount:
-            raise ValueError(f"concentration: expected more than -discount = {-self.discount}, got {theta}")
+        _check.fields(self, concentration=_check.finite, discount=_check.fraction_or_zero)
+        if self.concentration <= -self.discount:
+            raise ValueError(
+                f"concentration: expected more than -discount = {-self.discount}, got {self.concentration}"
+            )
 
     @property
     def _parameters(self) -> tuple[float, float]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cormorant.measures import _check
 from cormorant.measures._check import Array, Seed
+from cormorant.measures.quadrature import REACH, WeightRule
 
 MOST_WEIGHTS = 1_000_000
 
@@ -27,6 +30,8 @@ class Weights:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _check.array("values", self.values, ndim=1))
+        _check.weights("values", self.values, math.inf)
+        _check.fields(self, left_out=_check.nonnegative)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -56,8 +61,12 @@ class WeightProcess(ABC):
         """E sum_i w_i, which may be infinite."""
 
     @abstractmethod
-    def quadrature(self) -> tuple[Array, Array]:
-        """Nodes w and coefficients q with E sum_i f(w_i) = sum q f(w), for smooth f with f(w) = O(w) at 0."""
+    def quadrature(self, reach: float = REACH) -> WeightRule:
+        """Nodes w and coefficients q with E sum_i f(w_i) = sum q f(w), for smooth f with f(w) = O(w) at 0.
+
+        f may bend as far as a factor exp(+-reach) from the scale of the weights; beyond, it is proportional to
+        w towards zero, and constant towards infinity (towards one on the unit interval).
+        """
 
     @abstractmethod
     def _sample_number(self, rng: np.random.Generator, number: int) -> Weights: ...
@@ -74,15 +83,22 @@ class WeightProcess(ABC):
             return self._sample_number(rng, _check.count("number", number))
         return self._sample_tail_mass(rng, _check.positive("tail_mass", tail_mass))
 
-    def expectation(self, function: Callable[[Array], Array]) -> float:
-        """E sum_i f(w_i) by quadrature, for f with f(w) = O(w) at zero."""
-        nodes, coefficients = self.quadrature()
-        return float(coefficients @ function(nodes))
+    def expectation(self, function: Callable[[Array], ArrayLike]) -> float:
+        """E sum_i f(w_i) by quadrature, for smooth f with f(w) = O(w) at zero; bounded where the mean is infinite."""
+        rule, function = self.quadrature(), _check.function("function", function)
+        w, values = rule.weights, _check.column("function", function(rule.weights), len(rule.weights))
+        if abs(values[0]) * w[1] > 1.01 * abs(values[1]) * w[0]:
+            raise ValueError("function: expected one of order w near zero, where weights are infinitely many")
+        if math.isinf(self.mean) and abs(values[-1] - values[-2]) > 0.01 * abs(values[-1]):
+            raise ValueError(
+                f"function: expected one that levels off, since {type(self).__name__} has an infinite mean"
+            )
+        return float(rule.coefficients @ values)
 
 
-def too_many_weights(tail_mass: float, needed: float) -> ValueError:
+def too_many_weights(tail_mass: float) -> ValueError:
     """The error for a tail mass that asks for more weights than memory should hold."""
     return ValueError(
-        f"tail_mass: leaving out at most {tail_mass:g} needs about {needed:.2g} weights, more than "
-        f"{MOST_WEIGHTS}; raise tail_mass or give number instead"
+        f"tail_mass: expected one that at most {MOST_WEIGHTS:,} weights reach, got {tail_mass:g}, which needs more; "
+        "raise it or give number instead"
     )
