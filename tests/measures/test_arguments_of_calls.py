@@ -13,6 +13,7 @@ from cormorant.measures import (
     Constant,
     CorrelatedRandomMeasure,
     DirichletAtoms,
+    DirichletProcess,
     GammaAtoms,
     GammaExp,
     GammaProcess,
@@ -128,6 +129,17 @@ class TestTransformations:
         with pytest.raises(ValueError, match="F: expected numbers, got NaN"):
             transform.total_mean(BETA, NAN)
 
+    def test_processes(self, transform):
+        with pytest.raises(TypeError, match="process: expected a WeightProcess, got 3"):
+            transform.total_mean(3, 0.0)
+        with pytest.raises(TypeError, match="process: expected a LevyProcess, got DirichletProcess"):
+            transform.laplace_exponent(DirichletProcess(1.0), 1.0, 0.0)  # sticks are not Poisson
+        if transform.unit_weights:
+            with pytest.raises(ValueError, match=r"process: \w+ needs weights in \(0, 1\), but GammaProcess"):
+                transform.total_mean(GAMMA, 0.0)
+            with pytest.raises(ValueError, match=r"process: \w+ needs weights in \(0, 1\), but GammaProcess"):
+                transform.laplace_exponent(GAMMA, 1.0, 0.0)
+
 
 class TestProcesses:
     processes = (GAMMA, BETA, GeneralizedGammaProcess(1.0, 1.0, 0.5), StableProcess(1.0, 0.5))
@@ -162,11 +174,23 @@ class TestProcesses:
         with pytest.raises(ValueError, match=f"mass: expected a number below the mean {process.mean:g}, got 10"):
             process.inverse_mass_below(10.0)
 
-    def test_an_infinite_mean_is_not_computed(self):
-        with pytest.raises(
-            ValueError, match="function: expected one that levels off, since StableProcess has an infinite"
-        ):
-            StableProcess(1.0, 0.5).expectation(lambda w: w)
+    @pytest.mark.parametrize(
+        ("process", "function"),
+        [
+            (StableProcess(1.0, 0.5), lambda w: w),
+            (GAMMA, lambda w: np.expm1(3 * w)),
+            (GAMMA, lambda w: np.expm1(1.9 * w)),  # finite, but beyond the nodes
+            (BetaProcess(1.0, 0.1), lambda w: -np.log1p(-w)),  # finite, but a fortieth lies within rounding of one
+        ],
+    )
+    def test_expectations_that_the_rule_cannot_reach(self, process, function):
+        with pytest.raises(ValueError, match=f"function: expected one that levels off, .* {type(process).__name__}"):
+            process.expectation(function)
+
+    def test_expectations_of_functions_that_grow(self):
+        """int (e^w - 1) 3 e^(-2 w) / w dw = 3 log 2; int -log(1 - w) 3 alpha / w (1 - w)^(alpha - 1) dw."""
+        assert GAMMA.expectation(np.expm1) == pytest.approx(3 * math.log(2), rel=1e-10)
+        assert BETA.expectation(lambda w: -np.log1p(-w)) == pytest.approx(6 * (math.pi**2 / 6 - 1), rel=1e-10)
 
     def test_stable_weights_that_no_float_holds(self):
         with pytest.raises(ValueError, match=r"discount: expected one under which weights fit a float64, got 0\.001"):

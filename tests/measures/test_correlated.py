@@ -10,6 +10,7 @@ from cormorant.measures import (
     CallableAtoms,
     Constant,
     ConstantMean,
+    CorrelatedBeta,
     CorrelatedRandomMeasure,
     DirichletAtoms,
     DirichletProcess,
@@ -21,6 +22,7 @@ from cormorant.measures import (
     GroupDraws,
     GroupMeans,
     Linear,
+    MeasureDraw,
     Thinning,
     Tuples,
     beta_bernoulli,
@@ -272,8 +274,18 @@ class TestTinyShapes:
         assert draws.weights.max(axis=1).min() > 0.999
         assert in_mean(winner, tuples.weights / tuples.weights.sum())
 
+    def test_tiny_probabilities_keep_their_shares(self):
+        """x = sigmoid(logit w - 2000): in the limit x is proportional to w / (1 - w)."""
+        function = GaussianProcess(Constant(0.0), ConstantMean(-2000.0))
+        measure = CorrelatedRandomMeasure(BETA, ATOMS, LOCATIONS, function, CorrelatedBeta()).normalize()
+        draw = measure.sample(0, number=5)
+        odds = draw.tuples.weights / (1 - draw.tuples.weights)
+        np.testing.assert_allclose(draw.weights, odds / odds.sum(), rtol=1e-10)
+
     def test_huge_weights_keep_their_shares(self):
         steep = GaussianProcess(Constant(0.0), ConstantMean(800.0))
         measure = CorrelatedRandomMeasure(GAMMA, ATOMS, LOCATIONS, steep, GammaExp())
         assert measure.sample(0, number=5).total == np.inf  # told, not cut off
+        draw = MeasureDraw([np.inf, 1.0], [800.0, 0.0], Tuples(np.zeros((2, 3)), np.ones(2), np.zeros((2, 2))))
+        assert draw.measure([False, True]) == 1  # what is infinite elsewhere does not count here
         np.testing.assert_allclose(measure.normalize().sample(0, number=5).total, 1)

@@ -54,6 +54,13 @@ def test_student_t_process_has_student_marginals_and_a_shared_scale():
     assert abs(correlation - shared / (shared + own)) < 4 / np.sqrt(len(draws))
 
 
+def test_student_t_precisions():
+    """tau ~ Gamma(nu / 2, nu / 2) has mean 1 and variance 2 / nu."""
+    tau = StudentTProcess(RBF(), degrees=5.0).sample_precision(np.random.default_rng(3), 20_000)
+    assert in_mean(tau, 1.0)
+    assert in_mean((tau - 1) ** 2, 0.4)
+
+
 def test_means():
     assert np.all(ZeroMean()(LOCATIONS) == 0)
     assert np.all(ConstantMean(2.0)(LOCATIONS) == 2)

@@ -79,6 +79,17 @@ def test_affine_forms():
     assert RBF().affine() is None
 
 
+@pytest.mark.parametrize("kernel", [RBF(1e-200), Matern32(1e-310), Matern52(1e-310)], ids=repr)
+def test_short_lengthscales_and_far_points_are_uncorrelated(kernel):
+    np.testing.assert_array_equal(kernel([[0.0], [1.0]]), np.eye(2))
+    np.testing.assert_array_equal(kernel([[-1e308], [1e308]]), np.eye(2))
+
+
+def test_values_that_no_float_holds_are_refused():
+    with pytest.raises(ValueError, match=r"first: expected points at which Linear\(\) fits a float64"):
+        Linear()([[1e200]])
+
+
 def test_points_of_different_dimensions_are_refused():
     with pytest.raises(ValueError, match="second: expected points of dimension 2"):
         Linear()(np.zeros((3, 2)), np.zeros((3, 1)))

@@ -153,6 +153,12 @@ def test_it_decreases_in_r_from_one():
     assert np.all(np.diff(values) < 0)
 
 
+def test_the_number_of_functions_is_rounded_up_to_the_batches():
+    values = {n: laplace_functional(MEASURES["cnpf"], 1.0, rng=0, functions=n).value for n in (1, 16, 17, 32)}
+    assert values[1] == values[16]
+    assert values[17] == values[32] != values[16]
+
+
 def test_the_error_is_stated():
     text = str(laplace_functional(MEASURES["cnpf"], 1.0, rng=0))
     assert "standard error" in text

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from cormorant.measures import (
     BetaProcess,
@@ -119,6 +119,16 @@ def test_the_generalized_gamma_process_tends_to_the_gamma_process(discount):
     np.testing.assert_allclose(near.tail(w), gamma.tail(w), rtol=25 * discount + 1e-12)
 
 
+@pytest.mark.parametrize("alpha", [1e7, 1e10, 1e14, 1e200])
+def test_the_beta_process_tends_to_the_gamma_process(alpha):
+    """N(x / alpha) = mass alpha E1(x) up to a factor 1 + O(x^2 / alpha), with x below 20 here."""
+    x = np.array([1e-3, 0.5, 2.9, 3.1, 20.0])
+    process = BetaProcess(3.0, alpha)
+    np.testing.assert_allclose(process.tail(x / alpha), 3.0 * alpha * special.exp1(x), rtol=400 / alpha + 1e-12)
+    weights = process.inverse_tail(process.tail(x / alpha))
+    np.testing.assert_allclose(weights, x / alpha, rtol=1e-8)
+
+
 class TestDraws:
     def test_weights_come_largest_first(self):
         values = GammaProcess(5.0).sample(0, number=100).values
@@ -171,6 +181,16 @@ class TestDraws:
             rng = np.random.default_rng(6)
             draws = [process.sample(rng, number=8) for _ in range(500)]
             assert in_mean([draw.values.sum() + draw.left_out for draw in draws], process.mean)
+
+    @pytest.mark.parametrize(
+        "truncation", [{"number": 1}, {"number": 3}, {"tail_mass": 1.5}, {"tail_mass": 0.2}], ids=str
+    )
+    @pytest.mark.parametrize("concentration", [0.1, 0.01, 1e-6])
+    def test_the_mass_left_out_of_weights_within_rounding_of_one(self, concentration, truncation):
+        """alpha = .01 has (1e-16)^alpha = 69% of its large weights where a float64 holds no digits of 1 - w."""
+        process, rng = BetaProcess(3.0, concentration), np.random.default_rng(8)
+        draws = [process.sample(rng, **truncation) for _ in range(500)]
+        assert in_mean([draw.values.sum() + draw.left_out for draw in draws], process.mean)
 
     def test_truncation_by_tail_mass_leaves_out_that_much(self):
         process, rng = GammaProcess(4.0, 2.0), np.random.default_rng(7)

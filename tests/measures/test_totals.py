@@ -165,6 +165,21 @@ def test_fixed_components_need_a_mean_but_no_variance():
     assert share == pytest.approx(0.5 * expected_total(measure) / GAMMA.mean, rel=1e-9)
 
 
+@pytest.mark.parametrize("degrees", [0.5, 1.0, 3.0])
+def test_fixed_features_have_a_mean_under_any_tail(degrees):
+    """E sigmoid(log w + F) is at most one, whatever the degrees; the Poisson part has F = 0 at the origin."""
+    fixed = Tuples(np.zeros((1, 1)), np.array([0.5]), np.array([[1.0, 0.0]]))
+    still = on_gamma(BernoulliLog(), at(0.0), student(Linear(), degrees))
+    share = expected_total(replace(still, fixed=fixed)) - expected_total(still)
+    density = stats.t(degrees).pdf
+    # With F = s and F = -s together what is left of the integrand is even and falls off like the density.
+    expected, _ = integrate.quad(
+        lambda s: density(s) * (special.expit(np.log(0.5) + s) + special.expit(np.log(0.5) - s)), 0, 30, epsrel=1e-11
+    )
+    expected += stats.t(degrees).sf(30)  # there the two add up to one, to 1e-13
+    assert share == pytest.approx(expected, rel=1e-7)
+
+
 @pytest.mark.parametrize("transform", [GammaSoftplus(), BernoulliLog()], ids=repr)
 def test_heavy_tails_that_nothing_reads(transform):
     """All locations at the origin: F = 0, whatever the degrees of freedom."""

@@ -32,7 +32,7 @@ from cormorant.measures import (
     weight_moments,
 )
 
-from .helpers import TRANSFORMS, in_mean
+from .helpers import TRANSFORMS, in_distribution, in_mean
 
 GAMMAS = [t for t in TRANSFORMS if hasattr(t, "log_scale")]
 CASES = [(0.05, -1.0), (0.3, 0.0), (0.9, 2.0), (0.5, -40.0)]
@@ -73,6 +73,28 @@ def test_gamma_densities(transform):
     # At zero the density of a shape below one is infinite.
     edge = stats.gamma(transform.multiplier * np.array([0.1, 4.0]), scale=scale).logpdf(0.0)
     np.testing.assert_array_equal(transform.log_density(0.0, [0.1, 4.0], F), edge)
+
+
+@pytest.mark.parametrize("transform", GAMMAS, ids=repr)
+def test_gamma_densities_at_the_ends(transform):
+    """No mass at infinity; F = -inf puts x at zero, F = inf at infinity, where the law reads F."""
+    np.testing.assert_array_equal(transform.log_density(np.inf, [0.1, 1.0, 4.0], 0.7), -np.inf)
+    # x = 0 under a scale of e^-800: the density of a shape below one is infinite, above one it is zero.
+    np.testing.assert_array_equal(transform.log_density(0.0, [0.1, 4.0], -800.0), [np.inf, -np.inf])
+    if transform.reads_function:
+        x = [0.0, 1.0, np.inf]
+        np.testing.assert_array_equal(transform.log_density(x, 0.6, -np.inf), [0, -np.inf, -np.inf])
+        np.testing.assert_array_equal(transform.log_density(x, 0.6, np.inf), [-np.inf, -np.inf, 0])
+
+
+@pytest.mark.parametrize("transform", GAMMAS, ids=repr)
+@pytest.mark.parametrize(("w", "F"), CASES)
+def test_gamma_draws_follow_their_law(transform, w, F):
+    """log x, so that small shapes and F = -40 are seen: moments to an absolute error do not tell them from zero."""
+    log_x = transform.sample_log(np.full(4000, w), np.full(4000, F), np.random.default_rng(3))
+    law = stats.gamma(transform.multiplier * w)
+    log_scale = float(transform.log_scale(np.array(F)))
+    assert in_distribution(log_x, lambda s: law.cdf(np.exp(s - log_scale)))
 
 
 def test_scales_of_the_gammas():

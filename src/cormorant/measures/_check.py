@@ -102,10 +102,17 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def instance(name: str, value: Any, kind: type) -> None:
-    """`value` is of the class `kind`; a class given in place of its instance is the usual slip."""
+def instance(name: str, value: Any, kind: type, *, of_functions: str | None = None) -> None:
+    """`value` is of the class `kind`; a class in place of its instance is the usual slip, or a bare function.
+
+    `of_functions` names the class of this kind that wraps a function.
+    """
     if not isinstance(value, kind):
-        hint = f"; write {value.__name__}(...)" if isinstance(value, type) and issubclass(value, kind) else ""
+        hint = ""
+        if isinstance(value, type):
+            hint = f"; write {value.__name__}(...)" if issubclass(value, kind) else ""
+        elif callable(value) and of_functions:
+            hint = f"; wrap a function in {of_functions}(...)"
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise TypeError(f"{name}: expected {article} {kind.__name__}, got {value!r}{hint}")
 

@@ -38,16 +38,12 @@ class CorrelatedRandomMeasure:
 
     def __post_init__(self) -> None:
         _check.instance("process", self.process, WeightProcess)
-        _check.instance("base", self.base, AtomDistribution)
-        _check.instance("locations", self.locations, LocationDistribution)
+        _check.instance("base", self.base, AtomDistribution, of_functions="CallableAtoms")
+        _check.instance("locations", self.locations, LocationDistribution, of_functions="CallableLocations")
         _check.instance("function", self.function, RandomFunction)
         _check.instance("transform", self.transform, Transformation)
         _check.fields(self, normalized=_check.flag)
-        if self.transform.unit_weights and self.process.upper > 1:
-            raise ValueError(
-                f"transform: {type(self.transform).__name__} needs weights in (0, 1), but "
-                f"{type(self.process).__name__} gives any positive ones; take BetaProcess, or BernoulliLog"
-            )
+        self.transform.check_process("transform", self.process)
         if self.fixed is not None:
             self.check_tuples("fixed", self.fixed)
 

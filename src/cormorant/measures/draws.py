@@ -108,7 +108,7 @@ class _Draw:
 
     def measure(self, of: MeasurableSet) -> Array:
         """M(A) = sum_k x_k 1[a_k in A]."""
-        return self.weights @ self.tuples.members(of).astype(np.float64)
+        return self.weights[..., self.tuples.members(of)].sum(axis=-1)
 
     def integral(self, function: Callable[[Array], ArrayLike] | None = None) -> Array:
         """M f = sum_k x_k f(a_k); without a function M a = sum_k x_k a_k."""

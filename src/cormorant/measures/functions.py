@@ -155,7 +155,7 @@ class GaussianProcess(RandomFunction):
 
     def __post_init__(self) -> None:
         _check.instance("kernel", self.kernel, Kernel)
-        _check.instance("mean_function", self.mean_function, MeanFunction)
+        _check.instance("mean_function", self.mean_function, MeanFunction, of_functions="CallableMean")
 
     @property
     def groups(self) -> int | None:

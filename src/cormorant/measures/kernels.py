@@ -1,7 +1,7 @@
 """Covariance functions K(l, l') of the random function, closed under sums, products and scaling.
 
 `k1 + k2`, `k1 * k2` and `2.0 * k1` make the obvious kernels. A kernel of your own is one class with
-`__call__`; giving it `diagonal_polynomial` lets `finiteness` reason about it.
+`matrix`; giving it `diagonal_polynomial` lets `finiteness` reason about it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from scipy.spatial.distance import cdist
 
 from cormorant.measures import _check
 from cormorant.measures._check import Array
+
+FARTHEST = 1e150  # distances whose square fits a float64; any profile is zero long before
 
 
 class Kernel(ABC):
@@ -40,7 +42,11 @@ class Kernel(ABC):
         right = left if second is None else _check.points("second", second)
         if left.shape[1] != right.shape[1]:
             raise ValueError(f"second: expected points of dimension {left.shape[1]} like first, got {right.shape[1]}")
-        return self.matrix(left, right)
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = self.matrix(left, right)
+        if not np.isfinite(matrix).all():
+            raise ValueError(f"first: expected points at which {self!r} fits a float64, got infinity; scale them down")
+        return matrix
 
     def factor(self, points: Array) -> Array:
         """A matrix A with A A' = K(points, points), one column for each of its numerical rank.
@@ -129,7 +135,9 @@ class _Stationary(Kernel):
 
     def matrix(self, first: Array, second: Array) -> Array:
         """The profile of the distances."""
-        return self.profile(cdist(first, second) / self.lengthscale)
+        with np.errstate(over="ignore"):
+            r = cdist(first, second) / self.lengthscale
+        return self.profile(np.minimum(r, FARTHEST))
 
 
 @dataclass(frozen=True)

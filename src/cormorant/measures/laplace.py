@@ -58,9 +58,9 @@ def laplace_functional(
 ) -> LaplaceEstimate:
     """E exp(-r M g), for Poisson tuples and a nonnegative g: a function of atoms (rows) or a constant.
 
-    F is drawn `functions` times, in batches; each batch averages over `points` fresh atoms and locations,
-    or over Gauss-Hermite nodes where F is affine in Gaussian locations. The spread of the batches gives the
-    standard error of all that is drawn.
+    F is drawn `functions` times (rounded up to a multiple of 16), in 16 batches; each batch averages over `points`
+    fresh atoms and locations, or over Gauss-Hermite nodes where F is affine in Gaussian locations. The spread of the
+    batches gives the standard error of all that is drawn.
     """
     rng = _check.generator(rng)
     task = _Task(
@@ -68,7 +68,7 @@ def laplace_functional(
         process=_poisson_process(measure),
         r=_check.nonnegative("r", r),
         g=g if callable(g) else _check.nonnegative("g", g),
-        size=max(_check.count("functions", functions) // BATCHES, 1),
+        size=math.ceil(_check.count("functions", functions) / BATCHES),
         points=_check.count("points", points, least=2),
         group=check_group(group, measure.function),
     )

@@ -83,7 +83,8 @@ class LevyProcess(WeightProcess):
             with np.errstate(all="ignore"):
                 tail = self.tail(w)
                 gap = np.log(tail) - target
-                newton = s + gap * tail / (slope * self.intensity(w))
+                density = slope * self.intensity(w)  # infinite where w is too small for its intensity
+                newton = np.where(np.isfinite(density), s + gap * tail / density, np.nan)
             low, high = np.where(gap > 0, s, low), np.where(gap > 0, high, s)
             step = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
             converged = np.all(np.abs(step - s) <= 1e-13 * (1 + np.abs(s)))
@@ -117,9 +118,9 @@ class LevyProcess(WeightProcess):
         arrivals = np.cumsum(rng.standard_exponential(number))
         arrivals = arrivals[arrivals < self.tail(SMALLEST)]
         values = self.inverse_tail(arrivals)
-        # Fewer than asked for: every weight that can be told from zero was drawn.
-        last = values[-1] if len(values) == number else SMALLEST
-        return Weights(values, float(self.mass_below(last)))
+        if len(values) < number:  # every weight that can be told from zero was drawn
+            return Weights(values, float(self.mass_below(SMALLEST)))
+        return Weights(values, max(float(self.mass_below(values[-1])), self._rest_of_mean(arrivals[-1])))
 
     def _sample_tail_mass(self, rng: np.random.Generator, tail_mass: float) -> Weights:
         self._require_finite_mass()
@@ -127,11 +128,20 @@ class LevyProcess(WeightProcess):
             return Weights(np.empty(0), self.mean)
         threshold = self.inverse_mass_below(tail_mass)
         expected = float(self.tail(threshold)) if threshold > SMALLEST else math.inf
+        expected = max(expected, self._rest_of_mean(tail_mass))
         if expected > MOST_WEIGHTS:
             raise too_many_weights(tail_mass)
         # Given their number, the arrivals below N(threshold) are uniform there.
         arrivals = np.sort(rng.uniform(0, expected, rng.poisson(expected)))
         return Weights(self.inverse_tail(arrivals), tail_mass)
+
+    def _rest_of_mean(self, part: float) -> float:
+        """mean - part: N(w) weights below one weigh at most N(w), so that mean <= mass_below(w) + N(w).
+
+        Each of the two is thus at least the mean less the other. Within rounding of one that is exact, where
+        `mass_below` and `tail` have lost the digits of 1 - w. Weights that pass one know no such bound.
+        """
+        return self.mean - part if self.upper == 1 else 0.0
 
     def _require_finite_mass(self) -> None:
         if math.isinf(self.mass):

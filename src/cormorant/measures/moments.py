@@ -64,8 +64,7 @@ def weight_moments(measure: CorrelatedRandomMeasure, tuples: Tuples, *, group: i
         return _finite_moments(*_lognormal_moments(transform, w, mean, covariance), covariance)
     if not transform.reads_function:
         return WeightMoments(transform.mean(w, mean), np.diag(transform.variance(w, mean)))
-    bounded = transform.mean_growth in (Growth.BOUNDED, Growth.SATURATING)
-    order = 0 if bounded or not covariance.any() else 2
+    order = 0 if _bounded(transform) or not covariance.any() else 2
     tau, p = function.precision_nodes(order)
     share = np.maximum(p * tau ** (-order / 2), np.finfo(float).tiny)
     share = share / share.sum()
@@ -88,9 +87,14 @@ def weight_means(measure: CorrelatedRandomMeasure, tuples: Tuples, group: int) -
     if transform.exponential_link:
         with np.errstate(over="ignore"):
             return transform.mean(w, np.zeros_like(w)) * np.exp(mean + variance / 2)
-    tau, p = function.precision_nodes(0 if transform.mean_growth is Growth.BOUNDED or not variance.any() else 1)
+    tau, p = function.precision_nodes(0 if _bounded(transform) or not variance.any() else 1)
     parts = [_on_nodes(transform, w, mean, variance / t) for t in tau]
     return p @ np.stack([values @ q for _, q, values in parts])
+
+
+def _bounded(transform: Transformation) -> bool:
+    """Whether E[x | w, F] of one weight is bounded in F, so that any F has moments of it."""
+    return transform.mean_growth in (Growth.BOUNDED, Growth.SATURATING)
 
 
 def _require_moments(measure: CorrelatedRandomMeasure, tuples: Tuples) -> None:

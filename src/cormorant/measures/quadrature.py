@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from cormorant.measures import _check
 from cormorant.measures._check import BELOW_ONE, Array
 
 STEP = 0.25
@@ -114,7 +115,7 @@ def half_line_rule(*, index: float, rate: float, reach: float) -> WeightRule:
 
     To the right they fall off like exp(-rate w), or like w^-index where the rate is zero.
     """
-    scale = -math.log(rate) if rate > 0 else 0.0
+    reach, scale = _check.nonnegative("reach", reach), -math.log(rate) if rate > 0 else 0.0
     left = max(min(scale, 0.0) - reach - DECAY, -FARTHEST)
     right = scale + math.log(DECAY) + 1 if rate > 0 else min(reach + DECAY, FARTHEST)
     s = np.arange(left, right + STEP, STEP)
@@ -130,6 +131,7 @@ def unit_interval_rule(*, index: float, power: float, reach: float) -> WeightRul
 
     For integrands like w^(1 - index) near zero and (1 - w)^power near one.
     """
+    reach = _check.nonnegative("reach", reach)
     left = max(-math.log(max(power, 1.0)) - reach - DECAY, -FARTHEST)
     # Against (1 - w)^2 and above, a function that still grows like 1 / (1 - w) leaves nothing further out.
     right = min(DECAY + (reach if power < 2 else 0.0), FARTHEST)

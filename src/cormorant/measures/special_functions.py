@@ -8,6 +8,7 @@ from scipy import special
 
 from cormorant.measures._check import Array
 
+LARGE = 1e6
 TERMS = 50
 LEVELS = 60
 ORDERS = np.arange(2.0, 60.0)
@@ -17,9 +18,12 @@ def incomplete_beta_tail(w: ArrayLike, alpha: float) -> Array:
     """int_w^1 u^-1 (1 - u)^(alpha - 1) du = B(1 - w; alpha, 0), the incomplete beta function at b = 0.
 
     A power series where w is below 3 / (alpha + 6), so that the digits of a tiny w survive; a continued
-    fraction above, where it converges fast for small and large alpha alike.
+    fraction above, where it converges fast. For a large alpha 1 - w leaves that fraction too few digits, and an
+    exponential integral takes its place.
     """
     w = np.asarray(w, dtype=np.float64)
+    if alpha > LARGE:
+        return _exponential(w, alpha)
     low = w < 3 / (alpha + 6)
     value = np.empty_like(w)
     value[low] = _series(w[low], alpha)
@@ -37,6 +41,17 @@ def _series(w: Array, alpha: float) -> Array:
     return total
 
 
+def _exponential(w: Array, alpha: float) -> Array:
+    """int_v^inf e^(-alpha s) (1 / s + 1/2 + s / 12) ds, v = -log(1 - w), where 1 / (1 - e^-s) has these three terms.
+
+    What counts has s below 750 / alpha; the next term, s^3 / 720, is below rounding there.
+    """
+    with np.errstate(divide="ignore"):
+        x = -alpha * np.log1p(-w)
+    rest = np.where(x < 750, (1 / 2 + (np.minimum(x, 750) + 1) / (12 * alpha)) / alpha, 0.0)
+    return special.exp1(x) + np.exp(-x) * rest
+
+
 def _fraction(w: Array, alpha: float) -> Array:
     """y^alpha / alpha / (1 + d_1 / (1 + d_2 / ...)), the continued fraction of B(y; alpha, 0), y = 1 - w, from its end.
 
@@ -46,8 +61,8 @@ def _fraction(w: Array, alpha: float) -> Array:
     value = np.ones_like(w)
     for level in range(LEVELS, 0, -1):
         m = level // 2
-        top = (alpha + m) ** 2 if level % 2 else m**2
-        value = 1 - top * (1 - w) / ((alpha + level - 1) * (alpha + level)) / value
+        top = alpha + m if level % 2 else m
+        value = 1 - top / (alpha + (level - 1)) * (top / (alpha + level)) * (1 - w) / value
     with np.errstate(divide="ignore"):  # no weight is above one
         return np.exp(alpha * np.log1p(-w)) / alpha / value
 

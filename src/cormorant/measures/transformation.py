@@ -37,7 +37,6 @@ from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cormorant.measures import _check
 from cormorant.measures._check import BELOW_ONE, Array
@@ -45,6 +44,16 @@ from cormorant.measures.levy import LevyProcess
 from cormorant.measures.quadrature import REACH
 from cormorant.measures.weights import WeightProcess
 
+CHECKED = (
+    "sample",
+    "sample_log",
+    "mean",
+    "variance",
+    "log_density",
+    "laplace_complement",
+    "laplace_exponent",
+    "total_mean",
+)
 FARTHEST_F = 600.0  # where w exp(F) still has room in a float64 for the weights that matter
 
 
@@ -55,6 +64,33 @@ class Growth(Enum):
     LINEAR = "of order w F for large F"
     EXPONENTIAL = "of order w exp(F)"
     SATURATING = "of order w exp(F) / (1 + w exp(F)), so one at most"
+
+
+def _checked(method: Callable[..., Array]) -> Callable[..., Array]:
+    """The method behind the one check of its arguments by name: process, x, t, w, F and rng."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def checked(self: Transformation, *arguments: Any, **named: Any) -> Array:
+        bound = signature.bind(self, *arguments, **named)
+        given = bound.arguments
+        upper = BELOW_ONE if self.unit_weights else math.inf
+        checks: dict[str, Callable[[Any], Any]] = {
+            # The Laplace transform of sticks, which are not Poisson, is no integral over their mean intensity.
+            "process": lambda process: self.check_process(
+                "process", process, LevyProcess if "t" in given else WeightProcess
+            ),
+            "t": lambda t: _check.levels("t", t),
+            "x": lambda x: _check.numbers("x", x),
+            "w": lambda w: _check.weights("w", w, upper),
+            "F": lambda F: _check.numbers("F", F),
+            "rng": _check.generator,
+        }
+        given.update({name: check(given[name]) for name, check in checks.items() if name in given})
+        _check.broadcast(**{name: given[name] for name in ("w", "F", "x", "t") if name in given})
+        return method(*bound.args, **bound.kwargs)
+
+    return checked
 
 
 class Transformation(ABC):
@@ -76,9 +112,19 @@ class Transformation(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Let every method that takes w and F check them first, in one's own transformations too."""
         super().__init_subclass__(**options)
-        for name in ("sample", "sample_log", "mean", "variance", "log_density", "laplace_complement"):
+        for name in CHECKED:
             if name in vars(cls):
                 setattr(cls, name, _checked(vars(cls)[name]))
+
+    def check_process(self, name: str, process: WeightProcess, kind: type = WeightProcess) -> WeightProcess:
+        """A process of this kind, whose weights lie where this transformation takes them; `name` is for errors."""
+        _check.instance(name, process, kind)
+        if self.unit_weights and process.upper > 1:
+            raise ValueError(
+                f"{name}: {type(self).__name__} needs weights in (0, 1), but {type(process).__name__} gives any "
+                "positive ones; take BetaProcess, or BernoulliLog"
+            )
+        return process
 
     @abstractmethod
     def sample(self, w: Array, F: Array, rng: np.random.Generator) -> Array:
@@ -105,15 +151,15 @@ class Transformation(ABC):
         """E[1 - exp(-t x) | w, F], to full relative precision for small w."""
         raise NotImplementedError(f"{type(self).__name__} needs laplace_complement for its Laplace functional")
 
-    def laplace_exponent(self, process: LevyProcess, t: ArrayLike, F: ArrayLike) -> Array:
+    @_checked
+    def laplace_exponent(self, process: LevyProcess, t: Array, F: Array) -> Array:
         """int E[1 - exp(-t x) | w, F] nu(dw), by quadrature unless a subclass knows better."""
-        t, F = _check.levels("t", t), _check.numbers("F", F)
         reach = _farthest(F) + math.log1p(min(t.max(initial=0.0), 1e300))
         return _over_weights(process, reach, lambda w: self.laplace_complement(t, w, F))
 
-    def total_mean(self, process: WeightProcess, F: ArrayLike) -> Array:
+    @_checked
+    def total_mean(self, process: WeightProcess, F: Array) -> Array:
         """int E[x | w, F] nu(dw), by quadrature unless a subclass knows better."""
-        F = _check.numbers("F", F)
         return _over_weights(process, _farthest(F), lambda w: self.mean(w, F))
 
 
@@ -126,29 +172,6 @@ def _over_weights(process: WeightProcess, reach: float, function: Callable[[Any]
     rule = process.quadrature(min(REACH + reach, FARTHEST_F))
     terms = (q * function(w) for w, q in zip(rule.weights, rule.coefficients, strict=True))
     return sum(terms, np.zeros(()))
-
-
-def _checked(method: Callable[..., Array]) -> Callable[..., Array]:
-    """The method behind the one check of its arguments by name: x, t, w, F and rng."""
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def checked(self: Transformation, *arguments: Any, **named: Any) -> Array:
-        bound = signature.bind(self, *arguments, **named)
-        given = bound.arguments
-        upper = BELOW_ONE if self.unit_weights else math.inf
-        checks: dict[str, Callable[[Any], Any]] = {
-            "t": lambda t: _check.levels("t", t),
-            "x": lambda x: _check.numbers("x", x),
-            "w": lambda w: _check.weights("w", w, upper),
-            "F": lambda F: _check.numbers("F", F),
-            "rng": _check.generator,
-        }
-        given.update({name: check(given[name]) for name, check in checks.items() if name in given})
-        _check.broadcast(**{name: given[name] for name in ("w", "F", "x", "t") if name in given})
-        return method(*bound.args, **bound.kwargs)
-
-    return checked
 
 
 class Deterministic(Transformation):
