@@ -117,7 +117,12 @@ def test_threads_change_nothing():
     for threads in (1, 3):
         s = Sampling(Threads(threads))
         found.append(
-            [*s.counts(indptr, indices, y, x, a, 1), s.gammas(w + n, 2), s.tables(n, w, 3), s.polya_gammas(n, w, eta, 4)]
+            [
+                *s.counts(indptr, indices, y, x, a, 1),
+                s.gammas(w + n, 2),
+                s.tables(n, w, 3),
+                s.polya_gammas(n, w, eta, 4),
+            ]
         )
     for one, several in zip(*found, strict=True):
         assert_array_equal(one, several)

@@ -199,3 +199,17 @@ def test_n_jobs_means_what_scikit_learn_says():
     for wrong in (0, 1.5, "two"):
         with pytest.raises(ValueError, match="n_jobs must be a non-zero whole number"):
             resolve_jobs(wrong)
+
+
+class TestSoftplusAverages:
+    @pytest.mark.parametrize("rows_of_rate", [None, 9])
+    def test_equals_twin(self, rows_of_rate):
+        rng = np.random.default_rng(5)
+        mean, variance = rng.normal(0.0, 8.0, (9, 4)), rng.gamma(1.0, 3.0, (9, 4))
+        mean[0, 0], mean[0, 1], variance[1] = -200.0, 200.0, 0.0
+        log_rate = rng.normal(size=4 if rows_of_rate is None else (rows_of_rate, 4))
+        nodes, weights = np.polynomial.hermite_e.hermegauss(7)
+        arguments = (mean, variance, log_rate, nodes, weights / weights.sum())
+        found = cpu.CpuBackend(2).softplus_averages(*arguments)
+        # The curvature of log r is a difference of two nearly equal numbers where F is far below zero.
+        assert_allclose(found, numpy_reference.softplus_averages(*arguments), rtol=1e-10, atol=1e-10)

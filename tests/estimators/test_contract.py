@@ -153,7 +153,7 @@ def test_unfitted_models_say_so(counts):
     [
         ({"n_components": 0}, "n_components must be a whole number"),
         ({"n_dims": 0}, "n_dims must be a whole number"),
-        ({"inference": "magic"}, "inference must be 'auto' or one of structured, mean-field"),
+        ({"inference": "magic"}, "inference must be 'auto' or one of structured, gibbs, mean-field"),
         ({"allocation": "first-order"}, "allocation must be one of zero-order, digamma"),
         ({"batch_size": -3}, "batch_size must be a whole number"),
         ({"stopping": "never"}, "stopping must be"),
@@ -314,7 +314,7 @@ def test_an_interrupt_after_the_last_epoch_leaves_a_whole_model(counts, monkeypa
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    model = small()
+    model = small(inference="structured")
     with monkeypatch.context() as patch:
         patch.setattr("cormorant.estimators.factorization.infer", interrupt)
         with pytest.raises(KeyboardInterrupt):

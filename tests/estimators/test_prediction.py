@@ -30,7 +30,7 @@ def sparse_counts():
 def fitted(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
-        return CNPF(6, 3, max_epochs=20, random_state=0).fit(counts.rows(slice(0, 300)))
+        return CNPF(6, 3, inference="structured", max_epochs=20, random_state=0).fit(counts.rows(slice(0, 300)))
 
 
 def test_probabilities_and_rates_agree(fitted, counts):

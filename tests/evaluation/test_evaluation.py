@@ -64,7 +64,8 @@ def test_compare_calls_the_callbacks_it_was_given(counts):
             self.epochs += 1
 
     watcher = Watcher()
-    compare(counts, {"a": HGP(2, max_epochs=3, validation=0, callbacks=[watcher])}, n_held_out=50, observed=[0.5])
+    model = HGP(2, inference="structured", max_epochs=3, validation=0, callbacks=[watcher])
+    compare(counts, {"a": model}, n_held_out=50, observed=[0.5])
     assert watcher.epochs == 3
 
 

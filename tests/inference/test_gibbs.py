@@ -9,9 +9,9 @@ from scipy import sparse, stats
 from cormorant.backends.cpu import CpuBackend
 from cormorant.inference import draws
 from cormorant.inference.batch import Batch
-from cormorant.inference.gibbs import Chain, Gibbs
+from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import weights_of
-from cormorant.inference.moves import RowDraws
+from cormorant.inference.moves import Chain, RowDraws
 from cormorant.inference.state import Globals, State
 from cormorant.models.cnpf import MODELS, Hyperparameters, link_function
 

@@ -14,7 +14,7 @@ from cormorant.datasets import load_nyt
 from cormorant.inference import meanfield
 from cormorant.inference.fit import Settings, run
 from cormorant.inference.meanfield import MeanField, from_unconstrained, to_unconstrained, top_gradient
-from cormorant.inference.predictive import infer, log_likelihood
+from cormorant.inference.predictive import PointPosterior, infer, log_likelihood
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan, RobbinsMonro
 from cormorant.inference.start import start_globals
@@ -411,5 +411,5 @@ def test_beats_the_unigram_on_the_sample(backend):
     for plan in (Plan(400, 400, 400, None), Plan(400, 100, 100, RobbinsMonro(5.0, 0.7))):
         limits = Settings(30, 0.0, 10**6, "bound")
         end = run(scheme, State(g), Rows(split.train), plan, limits, np.random.default_rng(0))
-        perplexity = np.exp(-log_likelihood(scheme, end.state.globals, Rows(observed), test))
+        perplexity = np.exp(-log_likelihood(PointPosterior(scheme, end.state.globals), Rows(observed), test))
         assert perplexity < 0.95 * unigram

@@ -8,7 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cormorant.data import as_counts, split_entries
 from cormorant.inference import predictive
+from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.rows import Rows
+from cormorant.inference.samples import Collector, Sample
+from cormorant.models import cnpf
 
 MODELS = ("cnpf", "softplus-cnpf", "scaled-hgp", "hgp")
 
@@ -28,22 +31,24 @@ def fitted(make_problem):
 @pytest.mark.parametrize("model", MODELS)
 def test_probabilities_of_all_columns_sum_to_one(fitted, model):
     problem, g = fitted(model)
+    posterior = predictive.PointPosterior(problem.scheme, g)
+    p = predictive.column_probabilities(posterior, problem.rows)
+    assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     everywhere = as_counts(np.ones(problem.y.shape, int))
-    x = predictive.predictive_weights(problem.scheme, g, problem.rows)
-    log_p = predictive.log_probabilities(problem.scheme, g, x, everywhere).reshape(problem.y.shape)
-    assert_allclose(np.exp(log_p).sum(axis=1), 1.0, rtol=1e-12)
+    assert_allclose(predictive.entry_probabilities(posterior, problem.rows, everywhere), p.ravel(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("allocation", ["digamma", "zero-order"])
 def test_rows_that_show_nothing_are_scored_from_the_prior(fitted, model, allocation):
     problem, g = fitted(model, allocation=allocation)
-    x = predictive.predictive_weights(problem.scheme, g, problem.rows)
+    [(x, atoms)] = predictive.PointPosterior(problem.scheme, g).pairs(problem.rows)
+    assert_allclose((x @ atoms.T).sum(axis=1), 1.0, rtol=1e-12)
     empty = problem.y.sum(axis=1) == 0
     assert empty.any()
     assert not empty.all()
     prior = problem.scheme.prior_mean(g)
-    assert_array_equal(x[empty], np.tile(prior, (empty.sum(), 1)))
+    assert_allclose(x[empty], np.tile(prior / (prior @ atoms.sum(axis=0)), (empty.sum(), 1)), rtol=1e-12)
     assert not np.allclose(x[~empty][0] / x[~empty][0].sum(), prior / prior.sum(), rtol=0.01)
 
 
@@ -74,7 +79,8 @@ def test_perplexity_equals_a_dense_computation(fitted, model, exposure):
     # Rows solved together stop together, within the tolerance of the final effort.
     got = validation.perplexity(problem.scheme, g)
     assert got == pytest.approx(np.exp(-np.mean(means)), rel=1e-3)
-    parts = [predictive.log_likelihood(problem.scheme, g, seen, test) for seen, test in validation.splits]
+    posterior = predictive.PointPosterior(problem.scheme, g)
+    parts = [predictive.log_likelihood(posterior, seen, test) for seen, test in validation.splits]
     assert got == pytest.approx(np.exp(-np.mean(parts)), rel=1e-12)
 
 
@@ -99,7 +105,7 @@ def test_nothing_to_predict_is_an_error(make_problem):
     problem = make_problem("hgp")
     empty = as_counts(np.zeros(problem.y.shape, int))
     with pytest.raises(ValueError, match="observe a smaller fraction"):
-        predictive.log_likelihood(problem.scheme, problem.globals, problem.rows, empty)
+        predictive.log_likelihood(predictive.PointPosterior(problem.scheme, problem.globals), problem.rows, empty)
 
 
 def test_fractions_that_leave_nothing_are_left_out(make_problem):
@@ -113,3 +119,51 @@ def test_fractions_that_leave_nothing_are_left_out(make_problem):
     assert {validation is None for validation in found} == {True, False}
     assert all(test.nnz == 1 for validation in found if validation for _, test in validation.splits)
     assert all(split([True, False, True], seed) is None for seed in range(20))
+
+
+class TestSampledPosterior:
+    @pytest.fixture(params=MODELS)
+    def sampled(self, request, make_problem):
+        """A tiny chain's samples, as two chains."""
+        problem = make_problem(request.param)
+        gibbs = Gibbs(cnpf.MODELS[request.param], problem.scheme.backend)
+        problem.scheme, problem.start = gibbs, gibbs.begin(problem.globals, np.random.default_rng(1))
+        collector = Collector(n_sweeps=12, n_samples=4)
+        problem.run(12, watch="nothing", callbacks=[collector])
+        assert len(collector.samples) == 4
+        return problem, predictive.SampledPosterior(gibbs, [collector.samples[:2], collector.samples[2:]])
+
+    def test_probabilities_sum_to_one(self, sampled):
+        problem, posterior = sampled
+        assert_allclose(predictive.column_probabilities(posterior, problem.rows).sum(axis=1), 1.0, rtol=1e-12)
+
+    def test_a_row_gets_the_same_answer_wherever_it_stands(self, sampled):
+        problem, posterior = sampled
+        p = predictive.column_probabilities(posterior, problem.rows)
+        some = np.array([7, 2, 7, 3])
+        assert_allclose(predictive.column_probabilities(posterior, problem.rows.take(some)), p[some], rtol=1e-9)
+
+    def test_rows_that_show_nothing_are_scored_from_the_prior(self, sampled):
+        problem, posterior = sampled
+        [empty] = np.flatnonzero(problem.y.sum(axis=1) == 0)[:1]
+        expected = 0.0
+        for chain in posterior.chains:
+            for sample in chain:
+                rates = posterior.gibbs.solver.prior_mean(sample.globals) @ sample.globals.atom_mean.T
+                expected = expected + rates / rates.sum() / 4
+        found = predictive.column_probabilities(posterior, problem.rows)[empty]
+        assert_allclose(found, expected, rtol=1e-9)
+
+    def test_long_chains_agree_with_the_exact_posterior_mean(self, make_problem):
+        """HGP with one component a count can belong to: x ~ Gamma(w + n, 1 + A), so p is known in closed form."""
+        problem = make_problem("hgp", y=[[3, 0, 2, 0]], n_components=2)
+        # Components with columns of their own: every count's component is known.
+        shape = np.array([[5.0, 1e-9], [3.0, 1e-9], [1e-9, 4.0], [1e-9, 2.0]])
+        hyper = replace(problem.globals.hyper, a0=1e-9)
+        g = replace(problem.globals, atom_shape=shape, atom_rate=np.ones(2), hyper=hyper)
+        gibbs = Gibbs(cnpf.MODELS["hgp"], problem.scheme.backend)
+        posterior = predictive.SampledPosterior(gibbs, [[Sample.of(g)]], sweeps=50)
+        w, n, total = g.weights, np.array([3.0, 2.0]), np.array([8.0, 6.0])
+        x = (w + n) / (1.0 + total)
+        expected = shape @ x / (x @ total)
+        assert_allclose(predictive.column_probabilities(posterior, problem.rows)[0], expected, rtol=1e-6)

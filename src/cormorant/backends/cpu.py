@@ -118,6 +118,31 @@ def _logistic_bound(first, last, mean, variance, log_rate, log_one, slope, curva
 
 
 @compiled
+def _softplus_averages(first, last, mean, variance, log_rate, nodes, weights, out):
+    for u in range(first, last):
+        for k in range(mean.shape[1]):
+            rate = math.exp(log_rate[u if log_rate.shape[0] > 1 else 0, k])
+            spread = math.sqrt(max(variance[u, k], 0.0))
+            for i in range(7):
+                out[i, u, k] = 0.0
+            for j in range(len(nodes)):
+                field = mean[u, k] + nodes[j] * spread
+                tail = math.exp(-abs(field))
+                r = max(max(field, 0.0) + math.log1p(tail), 1e-300)
+                sigma = 1.0 / (1.0 + tail) if field > 0.0 else tail / (1.0 + tail)
+                curve = tail / ((1.0 + tail) * (1.0 + tail))
+                one = 1.0 + rate * r
+                log_slope, one_slope = sigma / r, rate * sigma / one
+                out[0, u, k] += weights[j] * math.log(r)
+                out[1, u, k] += weights[j] * math.log(one)
+                out[2, u, k] += weights[j] * r / one
+                out[3, u, k] += weights[j] * log_slope
+                out[4, u, k] += weights[j] * (log_slope * log_slope - curve / r)
+                out[5, u, k] += weights[j] * one_slope
+                out[6, u, k] += weights[j] * (rate * curve / one - one_slope * one_slope)
+
+
+@compiled
 def _invert(first, last, precision, covariance, log_determinant):
     """Inverse through the Cholesky factor L L^T = precision, one matrix of the stack at a time."""
     size = precision.shape[1]
@@ -203,6 +228,16 @@ class CpuBackend:
             len(mean),
         )
         return log_one, slope, curvature
+
+    def softplus_averages(self, mean, variance, log_rate, nodes, weights):
+        """Gauss-Hermite averages of the softplus link (twin: ``numpy_reference.softplus_averages``)."""
+        out = np.empty((7, *mean.shape))
+        log_rate = np.atleast_2d(log_rate)
+        self.threads.over(
+            lambda first, last: _softplus_averages(first, last, mean, variance, log_rate, nodes, weights, out),
+            len(mean),
+        )
+        return out
 
     def invert(self, precision):
         """Inverse and log determinant of a stack of matrices (twin: ``numpy_reference.invert``)."""

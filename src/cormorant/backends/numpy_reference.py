@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, expit, log_expit
 
 
 def product(a, b):
@@ -59,6 +59,35 @@ def logistic_bound(mean, variance, log_rate):
     spread = np.maximum(variance, 0.0) / np.maximum(c + abs(eta), 1e-300)
     least = np.exp(-c) / (1 + np.exp(-c)) + curvature * spread
     return (eta + c) / 2 + np.log1p(np.exp(-c)), np.where(eta < 0, least, 1 - least), curvature
+
+
+def softplus_averages(mean, variance, log_rate, nodes, weights):
+    """With F = mean + node sqrt(variance), r = log(1 + exp F) and A = exp(log_rate): weighted sums over the nodes of
+
+    log r, log(1 + A r), r / (1 + A r), (log r)', -(log r)'', (log(1 + A r))' and (log(1 + A r))''.
+    """
+    spread, rate = np.sqrt(np.maximum(variance, 0.0)), np.exp(log_rate)
+    averages = np.zeros((7, *mean.shape))
+    for node, weight in zip(nodes, weights, strict=True):
+        field = mean + node * spread
+        r = np.maximum(np.logaddexp(0.0, field), 1e-300)
+        sigma = expit(field)
+        curve = np.exp(log_expit(field) + log_expit(-field))  # r'' = sigma (1 - sigma)
+        inverse = 1.0 / (1.0 + rate * r)
+        log_slope = sigma / r
+        one_slope = rate * sigma * inverse
+        averages += weight * np.stack(
+            [
+                np.log(r),
+                -np.log(inverse),
+                r * inverse,
+                log_slope,
+                log_slope**2 - curve / r,
+                one_slope,
+                rate * curve * inverse - one_slope**2,
+            ]
+        )
+    return averages
 
 
 def invert(precision):

@@ -138,7 +138,7 @@ def _content(indptr, indices, counts, out):
 
 
 class Sampling:
-    """The draws, over threads; a ``seed`` (64 bits) and a row's id decide each, and the id is its number if not given."""
+    """The draws, over threads. A ``seed`` (64 bits) and a row's id, by default its number, decide each."""
 
     def __init__(self, threads: Threads):
         self.threads = threads
@@ -164,9 +164,7 @@ class Sampling:
             if by_column and not hasattr(own, "c"):
                 own.c = np.zeros(atoms.shape, np.int64)
                 parts.append(own.c)
-            _draw_counts(
-                first, last, indptr, indices, counts, x, atoms, seed, ids, n, own.c if by_column else nowhere
-            )
+            _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, own.c if by_column else nowhere)
 
         self.threads.over_rows(work, indptr)
         return n, sum(parts[1:], parts[0]) if by_column else None

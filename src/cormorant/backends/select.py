@@ -49,6 +49,12 @@ class Backend(Protocol):
         """E log(1 + exp eta), its slope and its curvature."""
         ...
 
+    def softplus_averages(
+        self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, nodes: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Seven averages of the softplus link and its derivatives, 7 x rows x components."""
+        ...
+
     def invert(self, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inverses and log determinants of a stack of positive definite matrices."""
         ...

@@ -12,7 +12,9 @@ class CNPF(Factorization):
     Args:
         n_components: Truncation T: the most components there can be. The data decide how many are in use.
         n_dims: Dimension D of the locations, which carry the correlations.
-        inference: "structured", "mean-field" (the paper's algorithm) or "auto", which is structured now.
+        inference: "gibbs" (the exact sampler), "structured" (variational, with x summed out), "mean-field" (the paper's
+            algorithm), or "auto": the sampler, which predicts best, unless the counts are not whole numbers or
+            something is asked for that only structured inference has (a batch size, a bound).
         allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
             that never falls.
         batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
@@ -21,6 +23,9 @@ class CNPF(Factorization):
         patience: Checks without an improvement before the fit stops.
         stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
         validation: Rows kept aside: a number, a fraction, or "auto" (5%, at most 500; none of fewer than 200 rows).
+        n_chains: Chains of the sampler; predictions average over all. None: 2, or 1 for large data.
+        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 90, or 30 for large data.
+        n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
             None takes the scheme's own.
         learning_decay: See learning_offset.
@@ -55,6 +60,11 @@ class CNPF(Factorization):
         bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
         history_: One dict an epoch (and a call of `partial_fit`): seconds, step size, bound, validation perplexity.
         n_epochs_: How many they are.
+        inference_: The scheme that was used.
+        samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
+            unless sampled. Predictions average over them; the attributes above summarise the first chain.
+        diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
+        correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
         validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them (the
@@ -94,6 +104,9 @@ class ScaledHGP(Factorization):
         patience=3,
         stopping="auto",
         validation="auto",
+        n_chains=None,
+        n_sweeps=None,
+        n_samples=10,
         learning_offset=None,
         learning_decay=None,
         a0=None,
@@ -133,6 +146,9 @@ class HGP(Factorization):
         patience=3,
         stopping="auto",
         validation="auto",
+        n_chains=None,
+        n_sweeps=None,
+        n_samples=10,
         learning_offset=None,
         learning_decay=None,
         a0=None,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -16,17 +16,19 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
+from cormorant.estimators.chains import gather, run_chain
 from cormorant.estimators.fitted import FittedMixin
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import progress_bars
 from cormorant.inference import fit as loop
+from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import BLOCK, Validation, infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
-from cormorant.inference.start import start_globals
+from cormorant.inference.start import merge_components, start_globals, starts_to_try
 from cormorant.inference.state import State, Statistics
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
@@ -51,6 +53,9 @@ class Factorization(
         patience: int = 3,
         stopping: str = "auto",
         validation: float | str = "auto",
+        n_chains: int | None = None,
+        n_sweeps: int | None = None,
+        n_samples: int = 10,
         learning_offset: float | None = None,
         learning_decay: float | None = None,
         a0: float | None = None,
@@ -77,6 +82,9 @@ class Factorization(
         self.patience = patience
         self.stopping = stopping
         self.validation = validation
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.n_samples = n_samples
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
         self.a0 = a0
@@ -105,12 +113,16 @@ class Factorization(
         counts = to_counts(self, X, reset=True)
         rows = to_rows(counts, exposure, mask)
         rng = self._generator()
-        scheme, states = self._begin(rows.counts, counts.n_rows, rng, resume=self.warm_start)
+        self._choose(rows.counts)
+        states = self._begin(rows.counts, counts.n_rows, rng, resume=self.warm_start)
         train, validation = self._keep_aside(rows, rng)
         with single_blas_thread():
-            outcome = self._run(scheme, states, train, validation, rng)
-            self._finish(scheme, outcome.state, counts.column_names)
-            self._record(outcome.history, outcome.reason, outcome.interrupted)
+            if self.inference_ == "gibbs":
+                self._sample(states, train, validation, rng, counts)
+            else:
+                outcome = self._run(self._scheme(), states, train, validation, rng)
+                self._finish(self._scheme(), outcome.state, counts.column_names)
+                self._record(outcome.history, outcome.reason, outcome.interrupted)
             self.n_rows_seen_ = train.n_rows
             self.row_names_ = counts.row_names
             self._row_weights = None  # until they are known: an interrupt leaves a model that is whole
@@ -131,10 +143,21 @@ class Factorization(
         in_training = train.counts.column_totals() > 0
         return train, Validation.split(rows.take(validation_index), in_training, rng)
 
+    def _choose(self, counts: Counts, stepwise: bool = False) -> None:
+        """Decide on `inference_`: a sampler needs whole numbers, and all rows at once."""
+        whole = counts.is_integer or not np.any(counts.data % 1.0)
+        name = resolve.resolve_inference(self.inference, self.allocation, self.stopping, self.batch_size)
+        if name == "gibbs" and (stepwise or not whole):
+            if self.inference == "gibbs":
+                why = "visits all rows in every sweep, so it has no partial_fit" if stepwise else "needs whole numbers"
+                raise ValueError(f"inference='gibbs' {why}; use inference='structured'.")
+            name = "structured"
+        self.inference_ = name
+
     @property
     def _has_bound(self) -> bool:
         """Whether the scheme has a bound of the evidence; the zero-order allocation only has something like one."""
-        return self.allocation == "digamma" or resolve.resolve_inference(self.inference) == "mean-field"
+        return self.allocation == "digamma" or self.inference_ == "mean-field"
 
     def partial_fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
         """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
@@ -146,8 +169,10 @@ class Factorization(
         counts = to_counts(self, X, reset=first)
         rows = to_rows(counts, exposure, mask)
         n_rows = (0 if first else self.n_rows_seen_) + counts.n_rows
-        # The start around the column means: no race is run here, and it is the safer one.
-        scheme, (*_, state) = self._begin(rows.counts, n_rows, self._generator(), resume=not first)
+        self._choose(rows.counts, stepwise=True)
+        scheme, rng = self._scheme(), self._generator()
+        # Without a race, the start around the column means, with all components, is the safer one.
+        state = self._begin(rows.counts, n_rows, rng, resume=not first, starts=[(0.0, self.n_components)])[0]()
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         rho, bound = schedule(state.n_steps), None
         with single_blas_thread():
@@ -169,33 +194,85 @@ class Factorization(
         return None if self._row_weights is None else self._row_weights.copy()
 
     def _defaults(self) -> resolve.SchemeDefaults:
-        return resolve.DEFAULTS[resolve.resolve_inference(self.inference)]
+        return resolve.DEFAULTS[self.inference_]
 
     def _generator(self) -> np.random.Generator:
         """One generator for all draws of a fit; scikit-learn's seeds and RandomStates are accepted."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return np.random.default_rng(seed)
 
-    def _scheme(self) -> Scheme:
+    def _scheme(self, inference: str | None = None) -> Scheme:
         return resolve.make_scheme(
-            resolve.resolve_inference(self.inference),
+            inference or self.inference_,
             self.allocation,
             self.a0 is None and self._defaults().learns_a0,
+            self.sigma_l2 is None,
             self.model,
             select_backend(self.n_jobs),
         )
 
-    def _begin(self, counts: Counts, n_rows: int, rng: np.random.Generator, resume: bool) -> tuple[Scheme, list[State]]:
-        """The scheme, and the states to start from: one to go on with, or several to try, for ``n_rows`` in all."""
+    def _begin(
+        self,
+        counts: Counts,
+        n_rows: int,
+        rng: np.random.Generator,
+        resume: bool,
+        starts: Sequence[tuple[float, int]] | None = None,
+    ) -> list[Callable[[], State]]:
+        """States to start from, made when called: one to go on with, or several to try, for ``n_rows`` in all.
+
+        ``starts``: shares of random rows and numbers of components; None tries all that the scheme has.
+        """
         self._check_parameters()
-        scheme = self._scheme()
         if resume and hasattr(self, "_state"):
-            return scheme, [self._resumed(counts.n_columns, n_rows)]
-        hyper = self._hyper(n_rows)
-        return scheme, [
-            State(start_globals(self.model, counts, self.n_components, self.n_dims, hyper, rng, share))
-            for share in self._defaults().row_shares
+            resumed = self._resumed(counts.n_columns, n_rows)
+            return [lambda: resumed]
+        hyper, dims = self._hyper(n_rows), self.n_dims
+        if starts is None:
+            races = self._defaults().races
+            starts = starts_to_try(counts.n_rows, self.n_components) if races else [(0.0, self.n_components)]
+        return [
+            lambda share=share, size=size: State(start_globals(self.model, counts, size, dims, hyper, rng, share))
+            for share, size in starts
         ]
+
+    def _sample(
+        self,
+        starts: list[Callable[[], State]],
+        rows: Rows,
+        validation: Validation | None,
+        rng: np.random.Generator,
+        counts: Counts,
+    ) -> None:
+        """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
+        wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
+        structured = self._scheme("structured")
+        gibbs = cast(Gibbs, self._scheme())
+        first_fits, ends, collectors = [], [], []
+        for number in range(1, wanted.n_chains + 1):
+            label = f"chain {number} of {wanted.n_chains}"
+            epochs = min(resolve.START_EPOCHS, self.max_epochs)
+            fitted = self._run(structured, starts, rows, validation, rng, epochs)
+            starts = [starts[fitted.start]]
+            first_fits.append(fitted)
+            if fitted.interrupted:
+                break
+            with self._bars() as bars:
+                shown = [*bars.values(), *self.callbacks]
+                end, collector = run_chain(gibbs, fitted, rows, wanted, rng, shown, label)
+            ends.append(end)
+            collectors.append(collector)
+            if end.interrupted:
+                break
+        if not ends:  # interrupted before any chain: what the first start found is a fit, too
+            self._finish(structured, first_fits[0].state, counts.column_names)
+            self._record(first_fits[0].history, first_fits[0].reason, interrupted=True)
+            return
+        sampled = gather(first_fits, ends, collectors)
+        state = State(sampled.globals)
+        memory = loop.sum_statistics(structured, state, rows.blocks(BLOCK, structured.dtype))  # for partial_fit
+        self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
+        self._record(sampled.history, sampled.reason, first_fits[-1].interrupted or sampled.interrupted)
 
     def _check_parameters(self) -> None:
         resolve.check_count("n_components", self.n_components)
@@ -230,13 +307,17 @@ class Factorization(
         hyper = resolve.make_hyperparameters({name: getattr(self, name) for name in names}, self._defaults(), n_rows)
         return replace(hyper, a0=state.globals.hyper.a0) if state is not None and self.a0 is None else hyper
 
+    def _bars(self):
+        return progress_bars([self.model.name]) if self.verbose else nullcontext({})
+
     def _run(
         self,
         scheme: Scheme,
-        states: list[State],
+        starts: list[Callable[[], State]],
         rows: Rows,
         validation: Validation | None,
         rng: np.random.Generator,
+        max_epochs: int | None = None,
     ) -> loop.Outcome:
         """Plan, settings and callbacks for the loop."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows)
@@ -246,12 +327,22 @@ class Factorization(
         plan = Plan(rows.n_rows, size, min(size, BLOCK), schedule)
         watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
         check_every = 5 if plan.is_full else 1
-        settings = loop.Settings(self.max_epochs, self.tol, self.patience, watch, check_every)
-        with progress_bars([self.model.name]) if self.verbose else nullcontext({}) as bars:
+        settings = loop.Settings(max_epochs or self.max_epochs, self.tol, self.patience, watch, check_every)
+        with self._bars() as bars:
             callbacks = [*bars.values(), *self.callbacks]
-            if watch == "perplexity" and validation and len(states) > 1:
+
+            def ready(state: State) -> State:
+                """A start with a surplus of components, after a few epochs, with the most alike merged."""
+                if state.globals.n_components <= self.n_components:
+                    return state
+                few = replace(settings, max_epochs=resolve.SURPLUS_EPOCHS, watch="nothing")
+                ran = loop.run(scheme, state, rows, plan, few, rng, callbacks=callbacks, stage="surplus components")
+                return State(merge_components(ran.state.globals, self.n_components))
+
+            if watch == "perplexity" and validation and len(starts) > 1:
+                states = [ready(start()) for start in starts]
                 return loop.race(scheme, states, rows, plan, settings, rng, validation, callbacks)
-            return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)
+            return loop.run(scheme, ready(starts[0]()), rows, plan, settings, rng, validation, callbacks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

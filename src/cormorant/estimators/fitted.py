@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cormorant.estimators.chains import Sampled, correlation_interval
 from cormorant.inference.fit import Callback, Info
+from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import sticks_of
+from cormorant.inference.predictive import PointPosterior, Posterior, SampledPosterior
+from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import Scheme
+from cormorant.inference.start import with_unused
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.measures import component_correlation
 
@@ -31,15 +36,25 @@ class FittedMixin:
         _has_bound: Any
         _scheme: Any
 
-    def _finish(self, scheme: Scheme, state: State, column_names: Any, reorder: bool = True) -> None:
+    def _finish(
+        self,
+        scheme: Scheme,
+        state: State,
+        column_names: Any,
+        reorder: bool = True,
+        sampled: Sampled | None = None,
+    ) -> None:
         """Public attributes, the components in falling order of what they explain."""
-        g = state.globals
+        g, memory = state.globals, state.memory
+        chains = [] if sampled is None else sampled.chains
         if reorder:
             order = np.argsort(-_held_counts(g), kind="stable")
-            g = _reorder(g, order)
-            memory = state.memory.reorder(order) if isinstance(state.memory, Statistics) else None
-            state = State(g, memory, state.n_steps)
+            g = with_unused(_reorder(g, order), self.n_components)
+            kept = memory.reorder(order).with_unused(self.n_components) if isinstance(memory, Statistics) else None
+            state = State(g, kept, state.n_steps)
+            chains = [[sample.reorder(order) for sample in chain] for chain in chains]
         self._state, self._globals, self._fitted_scheme = state, g, scheme.solver
+        self._set_samples(scheme, chains, {} if sampled is None else sampled.diagnostics)
         self.components_ = np.ascontiguousarray(g.atom_mean.T)
         self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
         self.components_rate_ = g.atom_rate if g.atom_rate.ndim == 1 else np.ascontiguousarray(g.atom_rate.T)
@@ -55,9 +70,19 @@ class FittedMixin:
         self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
         self.column_names_ = column_names
 
-    def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any) -> None:
+    def _set_samples(self, scheme: Scheme, chains: list[list[Sample]], diagnostics: dict[str, Any]) -> None:
+        """What only a sampler gives; without samples, predictions are made from the one set of globals."""
+        self.samples_, self.diagnostics_ = chains, diagnostics
+        self._posterior: Posterior = PointPosterior(scheme.solver, self._globals)
+        self.__dict__.pop("correlation_interval_", None)
+        if chains and isinstance(scheme, Gibbs):
+            self._posterior = SampledPosterior(scheme, chains)
+            if self._globals.locations.shape[1]:
+                self.correlation_interval_ = correlation_interval(chains[0], self._globals.n_components)
+
+    def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any, sampled: Any) -> None:
         """Become the fitted model that a file describes."""
-        self._finish(self._scheme(), state, column_names, reorder=False)
+        self._finish(self._scheme(), state, column_names, reorder=False, sampled=sampled)
         self.n_features_in_ = len(state.globals.atom_shape)
         self.row_names_ = row_names
         if feature_names_in is not None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from cormorant.backends.select import Backend
+from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.meanfield import MeanField
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
-from cormorant.inference.start import ROW_SHARES
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
@@ -20,6 +20,9 @@ FULL_BATCH_ROWS = 20_000  # up to here every step visits every row
 MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
+MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
+START_EPOCHS = 20  # of the structured fit that a chain starts from
+SURPLUS_EPOCHS = 10  # of a start with a surplus of components, before they are merged
 
 
 @dataclass(frozen=True)
@@ -32,34 +35,71 @@ class SchemeDefaults:
     learns_a0: bool
     learning_offset: float
     learning_decay: float
-    row_shares: tuple[float, ...]  # starts to try (`inference.start`)
+    races: bool  # whether several starts are tried (`inference.start`)
 
 
 DEFAULTS = {
-    "structured": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7, ROW_SHARES),
+    "structured": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7, True),
+    "gibbs": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7, True),  # its chains start from structured fits
     # The paper's own settings.
-    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9, (0.0,)),
+    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9, False),
 }
 
 
-def resolve_inference(inference: str) -> str:
-    """The scheme that a name stands for; "auto" is the one that predicts best for the time."""
+def resolve_inference(inference: str, allocation: str, stopping: str, batch_size: Any) -> str:
+    """The scheme that a name stands for.
+
+    "auto" is the sampler, which predicts best, unless something is asked for that only structured inference has.
+    """
     if inference == "auto":
-        return "structured"
+        only_structured = allocation == "digamma" or stopping == "bound" or isinstance(batch_size, int | np.integer)
+        return "structured" if only_structured else "gibbs"
     if inference not in DEFAULTS:
         raise ValueError(f"inference must be 'auto' or one of {', '.join(DEFAULTS)}; got {inference!r}.")
     return inference
 
 
 def make_scheme(
-    inference: str, allocation: str, learns_a0: bool, model: PoissonFactorization, backend: Backend
+    inference: str,
+    allocation: str,
+    learns_a0: bool,
+    learns_sigma_l2: bool,
+    model: PoissonFactorization,
+    backend: Backend,
 ) -> Scheme:
     """The scheme with its options checked."""
     if allocation not in ALLOCATIONS:
         raise ValueError(f"allocation must be one of {', '.join(ALLOCATIONS)}; got {allocation!r}.")
     if inference == "mean-field":
         return MeanField(model, backend)
+    if inference == "gibbs":
+        return Gibbs(model, backend, learns_a0, learns_sigma_l2)
     return Structured(model, backend, allocation, frozenset({"a0"}) if learns_a0 else frozenset())
+
+
+@dataclass(frozen=True)
+class Chains:
+    """How much a sampler does."""
+
+    n_chains: int
+    n_sweeps: int
+    n_samples: int
+
+
+def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_components: int) -> Chains:
+    """The work of a sweep grows with rows x components: the more there is, the fewer chains and sweeps by default.
+
+    Large data need them less, too: their posterior is narrower.
+    """
+    cells = n_rows * n_components
+    chosen = {
+        "n_chains": (2 if cells <= MANY_CELLS else 1) if n_chains is None else n_chains,
+        "n_sweeps": (90 if cells <= MANY_CELLS else 30) if n_sweeps is None else n_sweeps,
+        "n_samples": n_samples,
+    }
+    for name, value in chosen.items():
+        check_count(name, value)
+    return Chains(**chosen)
 
 
 def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults, n_rows: int) -> Hyperparameters:

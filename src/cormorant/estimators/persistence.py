@@ -12,16 +12,28 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant._version import __version__
+from cormorant.estimators import stored_samples
+from cormorant.estimators.chains import Sampled
 from cormorant.estimators.folders import whole_folder
+from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.models.cnpf import Hyperparameters
 
-FORMAT = 1
+FORMAT = 2  # 2: posterior samples; 1 is read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
 GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations")
 ROW_SETS = ("held_out_rows", "validation_rows")
-FITTED = ("history_", "bound_", "stop_reason_", "interrupted_", "n_epochs_", "n_rows_seen_")
+FITTED = (
+    "inference_",
+    "diagnostics_",
+    "history_",
+    "bound_",
+    "stop_reason_",
+    "interrupted_",
+    "n_epochs_",
+    "n_rows_seen_",
+)
 
 
 class ModelFileError(ValueError):
@@ -36,6 +48,7 @@ class PersistenceMixin:
         _state: State
         _globals: Globals
         _row_weights: np.ndarray | None
+        samples_: list[list[Sample]]
         row_names_: np.ndarray | None
         column_names_: np.ndarray | None
 
@@ -77,6 +90,7 @@ class PersistenceMixin:
             arrays["memory"] = memory
         if self._row_weights is not None:
             arrays["row_weights"] = self._row_weights
+        arrays |= stored_samples.to_arrays(self.samples_)
         return arrays | {name: np.asarray(getattr(self, f"{name}_"), dtype=np.int64) for name in ROW_SETS}
 
     def _document(self) -> dict[str, Any]:
@@ -90,6 +104,7 @@ class PersistenceMixin:
             "parameters": params,
             "globals": {"alpha": g.alpha, "c": g.c, "hyper": asdict(g.hyper), "n_steps": self._state.n_steps},
             "fitted": {name: getattr(self, name) for name in FITTED},
+            "samples": stored_samples.to_numbers(self.samples_),
             "row_names": _listed(self.row_names_),
             "column_names": _listed(self.column_names_),
             "feature_names_in": _listed(getattr(self, "feature_names_in_", None)),
@@ -132,14 +147,24 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     )
     names = {key: _named(document[key]) for key in ("row_names", "column_names", "feature_names_in")}
     _check_lengths(g, arrays.get("row_weights"), names)
-    estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names)
+    fitted = document["fitted"]
+    estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
+    chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
+    sampled = Sampled(chains, g, fitted.get("diagnostics_") or {}, (), "") if chains else None
+    estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)
     estimator._row_weights = arrays.get("row_weights")
     for name in ROW_SETS:
         setattr(estimator, f"{name}_", arrays.get(name, np.array([], dtype=np.int64)))
-    fitted = {"interrupted_": False, **document["fitted"]}  # early files of this format do not say
+    known = {"interrupted_": False, "inference_": estimator.inference_, "diagnostics_": {}}  # early files do not say
+    fitted = {**known, **document["fitted"]}
     for name in FITTED:
         setattr(estimator, name, fitted[name])
     return estimator
+
+
+def _first_format(inference: str) -> str:
+    """The scheme of a model saved before samplers were known."""
+    return "structured" if inference == "auto" else inference
 
 
 def _check_lengths(g: Globals, row_weights: np.ndarray | None, names: dict[str, np.ndarray | None]) -> None:

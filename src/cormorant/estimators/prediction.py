@@ -9,10 +9,10 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
-from cormorant.data import Counts, split_entries
+from cormorant.data import split_entries
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.parameters import check_count
-from cormorant.inference.predictive import infer, log_likelihood, predictive_weights
+from cormorant.inference.predictive import column_probabilities, infer, log_likelihood
 from cormorant.inference.rows import Rows
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class PredictionMixin(TransformerMixin):
     if TYPE_CHECKING:
         _globals: Any
         _fitted_scheme: Any
+        _posterior: Any
         components_: np.ndarray
         column_names_: np.ndarray | None
 
@@ -49,8 +50,9 @@ class PredictionMixin(TransformerMixin):
 
     def column_probabilities(self, X: Any, *, exposure: Any = None, mask: Any = None) -> np.ndarray:
         """Probability that a further count of a row falls in each column, rows x columns; each row sums to one."""
-        rates = self._predict(self._rows(X, exposure, mask)) @ self.components_
-        return rates / rates.sum(axis=1, keepdims=True)
+        rows = self._rows(X, exposure, mask)
+        with single_blas_thread():
+            return column_probabilities(self._posterior, rows)
 
     def top_columns(self, X: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
         """The n likeliest columns of each row, by default among those it has not shown: row, rank, column, probability.
@@ -61,11 +63,10 @@ class PredictionMixin(TransformerMixin):
 
         check_count("n", n)
         rows = self._rows(X, None, None)
-        weights = self._predict(rows)
         n = min(int(n), self.components_.shape[1])
         size = max(1, DENSE_ENTRIES // self.components_.shape[1])
         parts = [
-            self._top_of_block(rows.counts, weights, slice(first, min(first + size, rows.n_rows)), n, exclude_seen)
+            self._top_of_block(rows, slice(first, min(first + size, rows.n_rows)), n, exclude_seen)
             for first in range(0, rows.n_rows, size)
         ]
         table = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
@@ -74,12 +75,12 @@ class PredictionMixin(TransformerMixin):
                 table[key] = names[table[key]]
         return pd.DataFrame(table)
 
-    def _top_of_block(self, counts: Counts, weights: np.ndarray, block: slice, n: int, exclude_seen: bool):
-        rates = weights[block] @ self.components_
-        probability = rates / rates.sum(axis=1, keepdims=True)
+    def _top_of_block(self, rows: Rows, block: slice, n: int, exclude_seen: bool):
+        part = rows.counts.rows(block)
+        with single_blas_thread():
+            probability = column_probabilities(self._posterior, rows.take(np.arange(block.start, block.stop)))
         shown = probability.copy()
         if exclude_seen:
-            part = counts.rows(block)
             shown[np.repeat(np.arange(part.n_rows), np.diff(part.indptr)), part.indices] = -1.0
         best = np.argsort(-shown, axis=1, kind="stable")[:, :n]
         keep = np.take_along_axis(shown, best, axis=1) >= 0.0
@@ -106,12 +107,8 @@ class PredictionMixin(TransformerMixin):
     def _held_out(self, rows: Rows, observed: float, seed: int) -> float:
         seen, test = split_entries(rows.counts, observed, seed)
         with single_blas_thread():
-            return log_likelihood(self._fitted_scheme, self._globals, Rows(seen, rows.exposure), test)
+            return log_likelihood(self._posterior, Rows(seen, rows.exposure), test)
 
     def _rows(self, X: Any, exposure: Any, mask: Any) -> Rows:
         check_is_fitted(self)
         return to_rows(to_counts(self, X, reset=False), exposure, mask)
-
-    def _predict(self, rows: Rows) -> np.ndarray:
-        with single_blas_thread():
-            return predictive_weights(self._fitted_scheme, self._globals, rows)

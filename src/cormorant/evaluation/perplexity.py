@@ -25,4 +25,4 @@ def perplexity(model: Any, observed: Any, test: Any) -> float:
     """
     rows, wanted = checked_pair(model, observed, test)
     with single_blas_thread():
-        return float(np.exp(-log_likelihood(model._fitted_scheme, model._globals, rows, wanted)))
+        return float(np.exp(-log_likelihood(model._posterior, rows, wanted)))

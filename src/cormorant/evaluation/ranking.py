@@ -9,7 +9,7 @@ import numpy as np
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import Counts
 from cormorant.evaluation.pairs import checked_pair
-from cormorant.inference.predictive import predictive_weights
+from cormorant.inference.predictive import column_probabilities
 
 DENSE_ENTRIES = 1 << 21  # scores held at a time
 
@@ -37,11 +37,11 @@ def ranking_metrics(model: Any, observed: Any, test: Any, n: int = 20) -> dict[s
         raise ValueError(f"n must be a whole number between 1 and the {wanted.n_columns} columns, got {n!r}.")
     size = max(1, DENSE_ENTRIES // wanted.n_columns)
     with single_blas_thread():
-        weights = predictive_weights(model._fitted_scheme, model._globals, rows)
-        parts = [
-            rank(weights[block] @ model.components_, rows.counts.rows(block), wanted.rows(block), int(n))
-            for block in (slice(first, first + size) for first in range(0, wanted.n_rows, size))
-        ]
+        parts = []
+        for first in range(0, wanted.n_rows, size):
+            block = np.arange(first, min(first + size, wanted.n_rows))
+            likely = column_probabilities(model._posterior, rows.take(block))
+            parts.append(rank(likely, rows.counts.rows(block), wanted.rows(block), int(n)))
     recall, ndcg = (np.concatenate(values) for values in zip(*parts, strict=True))
     if len(recall) == 0:
         raise ValueError("no row has a test entry outside its observed columns, so there is nothing to find.")

@@ -74,7 +74,7 @@ def draw_weights(
 def draw_alpha(
     weights: np.ndarray, alpha: float, c: float, a_alpha: float, b_alpha: float, rng: np.random.Generator
 ) -> float:
-    """The mass of the gamma process given s ~ Gamma(alpha, c) and v_k ~ Beta(1, alpha), on the scale of its logarithm."""
+    """The mass of the gamma process given s ~ Gamma(alpha, c) and v_k ~ Beta(1, alpha); a slice of log alpha."""
     total, sticks = sticks_of(weights)
     rest = np.log(np.cumsum(weights[::-1])[::-1])
     slope = math.log(c * total) + float((rest[1:] - rest[:-1]).sum()) - b_alpha

@@ -58,6 +58,7 @@ class Outcome:
     reason: str
     memory: RowMemory = field(repr=False)
     interrupted: bool = False
+    start: int = 0  # which of several starts it came from
 
     @property
     def best(self) -> float:
@@ -83,11 +84,14 @@ def race(
         heats.append(run(scheme, state, rows, plan, heat, rng, validation, callbacks, stage=stage))
         if heats[-1].interrupted:
             break
+        if heats[-1].best > min(h.best for h in heats):
+            heats[-1] = replace(heats[-1], memory=RowMemory(0))  # out of the race: its rows are not needed
     number, first = min(enumerate(heats, start=1), key=lambda pair: pair[1].best)
     logger.info("start %d of %d predicts best", number, len(states))
     if heats[-1].interrupted or heat.max_epochs == settings.max_epochs:
-        return replace(first, reason=heats[-1].reason, interrupted=heats[-1].interrupted)
-    return run(scheme, first.state, rows, plan, settings, rng, validation, callbacks, resume=first)
+        return replace(first, reason=heats[-1].reason, interrupted=heats[-1].interrupted, start=number - 1)
+    end = run(scheme, first.state, rows, plan, settings, rng, validation, callbacks, resume=first)
+    return replace(end, start=number - 1)
 
 
 class _Cache:

@@ -6,33 +6,24 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
     weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
     field       omega_uk ~ PG(w_k + n_uk, F_uk + log A_k),  f_u ~ N(m_u, S_u);                  then l, sigma_l^2
 
-Whatever is drawn with x integrated out (weights, field) comes before x is drawn again, and x is never kept. The softplus
-link has no conjugate f: there the field is a Metropolis step (`moves`), and a fourth pass decides on the locations.
+Whatever is drawn with x integrated out (weights, field) comes before x is drawn again, and x is never kept. The
+softplus link has no conjugate f: there f and the locations are Metropolis steps (`moves`), with passes of their own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
 from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
-from cormorant.inference.moves import Move, RowDraws, Visit, moves_of
+from cormorant.inference.moves import Chain, Move, RowDraws, Visit, moves_of
 from cormorant.inference.state import Globals, Locals, State
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import PoissonFactorization
-
-
-@dataclass(frozen=True)
-class Chain:
-    """What a chain carries beside the globals: the atoms as drawn, its generator, and locations proposed."""
-
-    atoms: np.ndarray  # columns x components
-    rng: np.random.Generator
-    proposal: object = None
 
 
 @dataclass(frozen=True)
@@ -44,8 +35,15 @@ class Gibbs:
     learns_a0: bool = True
     learns_sigma_l2: bool = True
 
-    dtype: ClassVar[type] = np.float64  # whole numbers stay whole
-    must_remember: ClassVar[bool] = True
+    @property
+    def dtype(self) -> type:
+        """Double precision: whole numbers stay whole."""
+        return np.float64
+
+    @property
+    def must_remember(self) -> bool:
+        """A chain goes on from where it was."""
+        return True
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
@@ -57,7 +55,7 @@ class Gibbs:
         """Visits to every row in a sweep."""
         return len(self.moves)
 
-    @cached_property
+    @property
     def solver(self) -> Structured:
         """Structured inference for the same model."""
         return Structured(self.model, self.backend)
@@ -72,7 +70,7 @@ class Gibbs:
 
     def visit(self, state: State) -> Visit:
         """What a pass needs of the state."""
-        g, chain = state.globals, state.memory
+        g, chain = state.globals, _chain(state)
         return Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
 
     def local_step(
@@ -86,11 +84,16 @@ class Gibbs:
             start = RowDraws(start.n.astype(np.float64), start.mean.astype(np.float64))
         return view.move.rows(view, batch, start)
 
-    def global_step(self, state: State, new: object, rho: float) -> State:
+    def global_step(self, state: State, new: Any, rho: float) -> State:
         """Draw what the rows share."""
-        g, chain = self._move(state).shared(state.globals, state.memory, new)
+        g, chain = self._move(state).shared(state.globals, _chain(state), new)
         return replace(state, globals=g, memory=chain, n_steps=state.n_steps + 1)
 
     def bound(self, g: Globals, statistics: object) -> float:
         """A sampler has no bound."""
         raise ValueError("a sampler has no bound to stop by: use stopping='auto'.")
+
+
+def _chain(state: State) -> Chain:
+    assert isinstance(state.memory, Chain)  # `begin` made it one
+    return state.memory

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from cormorant.backends.select import Backend
 from cormorant.models.cnpf import link_function
@@ -101,28 +100,7 @@ class SoftplusLink:
 
     def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """Averages over the nodes of log r, log(1 + A r), r / (1 + A r) and the derivatives of the logarithms."""
-        spread = np.sqrt(np.maximum(variance, 0.0))
-        rate = np.exp(log_rate)
-        averages = np.zeros((7, *mean.shape))
-        for node, weight in zip(self.nodes, self.weights, strict=True):
-            field = mean + node * spread
-            r = link_function(self.name, field)
-            sigma = expit(field)
-            curve = np.exp(log_expit(field) + log_expit(-field))  # r'' = sigma (1 - sigma)
-            inverse = 1.0 / (1.0 + rate * r)
-            log_slope = sigma / r
-            one_slope = rate * sigma * inverse
-            averages += weight * np.stack(
-                [
-                    np.log(r),
-                    -np.log(inverse),
-                    r * inverse,
-                    log_slope,
-                    log_slope**2 - curve / r,
-                    one_slope,
-                    rate * curve * inverse - one_slope**2,
-                ]
-            )
+        averages = backend.softplus_averages(mean, variance, log_rate, self.nodes, self.weights)
         return Expansion(averages[0] - averages[1], *averages[1:])
 
 

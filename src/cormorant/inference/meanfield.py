@@ -18,7 +18,6 @@ With r = exp, p = q = 1 and -h'' = E x / r > 0: the problems in f_u and in l_k a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln
@@ -210,8 +209,15 @@ class MeanField:
         """Double precision: the bound is watched."""
         return np.float64
 
-    passes: ClassVar[int] = 1
-    must_remember: ClassVar[bool] = False
+    @property
+    def passes(self) -> int:
+        """A step visits its rows once."""
+        return 1
+
+    @property
+    def must_remember(self) -> bool:
+        """A row can always be solved afresh."""
+        return False
 
     @property
     def solver(self) -> MeanField:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from cormorant.inference.field import Design, pack_indices, unpack
 from cormorant.inference.links import POINT_LINKS, Expansion
 from cormorant.inference.state import Additive, Globals
 from cormorant.models.cnpf import PoissonFactorization
-
-if TYPE_CHECKING:
-    from cormorant.inference.gibbs import Chain
 
 TINY = 1e-300
 
@@ -31,6 +28,24 @@ class RowDraws:
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """Locations proposed, and what deciding on them needs of the present ones."""
+
+    locations: np.ndarray
+    log_forward: np.ndarray  # log density of the proposal
+    log_target: np.ndarray  # of the present locations
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a chain carries beside the globals: the atoms as drawn, its generator, and locations proposed."""
+
+    atoms: np.ndarray  # columns x components
+    rng: np.random.Generator
+    proposal: Proposal | None = None
+
+
+@dataclass(frozen=True)
 class Visit:
     """What a pass needs of the shared quantities."""
 
@@ -39,7 +54,7 @@ class Visit:
     atoms: np.ndarray  # as drawn, columns x components
     design: Design
     rng: np.random.Generator
-    proposal: Any = None
+    proposal: Proposal | None = None
     ids: np.ndarray | None = None  # of the rows, where their numbers will not do
     by_column: bool = True  # whether counts by column are wanted
 
@@ -93,7 +108,6 @@ class _Base:
         log_rate = np.broadcast_to(batch.log_rate(view.atoms), (batch.n_rows, view.globals.n_components))
         field = self.backend.product(f, view.design.loadings.T)
         return log_rate, POINT_LINKS[self.model.link].expand(field, np.zeros_like(field), log_rate, self.backend)
-
 
     def mean_scale(self, view: Visit, batch: Batch, f: np.ndarray) -> np.ndarray:
         """E x / (w + n) given f: r / (1 + A r)."""
@@ -276,15 +290,6 @@ class Visited(Additive):
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """Locations proposed, and what deciding on them needs of the present ones."""
-
-    locations: np.ndarray
-    log_forward: np.ndarray  # log density of the proposal
-    log_target: np.ndarray  # of the present locations
-
-
-@dataclass(frozen=True)
 class ProposeLocations(_Base):
     """A Newton step of each location's log density, and a proposal around its end."""
 
@@ -325,6 +330,7 @@ class DecideLocations(ProposeLocations):
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
         """Slope, curvature and log likelihood at the proposals."""
+        assert view.proposal is not None  # the pass before made it
         size = view.proposal.locations.shape[1]
         loadings = np.hstack([view.proposal.locations, view.design.loadings[:, size:]])
         return start, self._at(view, batch, start, Design.build(loadings, view.design.prior_precision))
@@ -332,6 +338,7 @@ class DecideLocations(ProposeLocations):
     def shared(self, g: Globals, chain: Chain, total: LocationStatistics) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component."""
         proposal = chain.proposal
+        assert proposal is not None  # the pass before made it
         mean, precision, target = _newton_locations(proposal.locations, total, g.hyper.sigma_l2)
         ratio = target - proposal.log_target
         ratio += _gaussian_log_density(g.locations, mean, precision) - proposal.log_forward

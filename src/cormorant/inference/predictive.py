@@ -1,53 +1,155 @@
-"""Posteriors of rows, and the paper's perplexity: the only place where either is computed."""
+"""Posteriors of rows, and the paper's perplexity: the only place where either is computed.
+
+Predictions are made from one set of globals, or from samples of them.
+
+Either gives, for a block of rows, pairs (q, atoms): q are a row's weights scaled so that the rates q @ atoms.T sum to
+one, and the probability that a row's next count falls in a column is the mean of those rates over the pairs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from cormorant.backends.select import Backend
 from cormorant.data import Counts, split_entries
+from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.moves import RowDraws, ShareCounts, Visit, field_move
 from cormorant.inference.rows import Rows
-from cormorant.inference.scheme import Scheme
+from cormorant.inference.samples import Sample
+from cormorant.inference.scheme import RowSolver
 from cormorant.inference.state import Globals, RowPosterior
 
 BLOCK = 4096  # rows solved at a time: bounds the memory, changes nothing else
+Pairs = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
-def infer(scheme: Scheme, g: Globals, rows: Rows, want_variance: bool = False) -> RowPosterior:
+class Posterior(Protocol):
+    """Globals, one or many."""
+
+    @property
+    def backend(self) -> Backend:
+        """What does the work."""
+        ...
+
+    def pairs(self, rows: Rows) -> Pairs:
+        """The pairs (q, atoms) of these rows."""
+        ...
+
+
+def infer(solver: RowSolver, g: Globals, rows: Rows, want_variance: bool = False) -> RowPosterior:
     """E x (and Var x) of every row with the globals held fixed."""
-    view = scheme.view(g)
+    view = solver.view(g)
     mean = np.empty((rows.n_rows, g.n_components))
     variance = np.empty_like(mean) if want_variance else None
-    for index, batch in rows.blocks(BLOCK, scheme.dtype):
-        found = scheme.posterior(view, batch, want_variance)
+    for index, batch in rows.blocks(BLOCK, solver.dtype):
+        found = solver.posterior(view, batch, want_variance)
         mean[index] = found.mean
         if variance is not None:
             variance[index] = found.variance
     return RowPosterior(mean, variance)
 
 
-def predictive_weights(scheme: Scheme, g: Globals, observed: Rows) -> np.ndarray:
-    """E x given what is observed of each row; a row that shows nothing has its prior mean."""
-    mean = infer(scheme, g, observed).mean
-    mean[np.diff(observed.counts.indptr) == 0] = scheme.prior_mean(g)
-    return mean
+@dataclass(frozen=True)
+class PointPosterior:
+    """One set of globals: E x of each row; a row that shows nothing has its prior mean."""
+
+    solver: RowSolver
+    globals: Globals
+
+    @property
+    def backend(self) -> Backend:
+        """What does the work."""
+        return self.solver.backend
+
+    def pairs(self, rows: Rows) -> Pairs:
+        """One pair."""
+        x = infer(self.solver, self.globals, rows).mean
+        x[np.diff(rows.counts.indptr) == 0] = self.solver.prior_mean(self.globals)
+        atoms = self.globals.atom_mean
+        yield x / (x @ atoms.sum(axis=0))[:, None], atoms
 
 
-def log_probabilities(scheme: Scheme, g: Globals, x: np.ndarray, test: Counts) -> np.ndarray:
-    """log p of each entry's column: rate sum_k x_uk a_ki over the sum of the rates of all columns."""
-    atoms = g.atom_mean
-    rates = scheme.backend.entry_rates(test.indptr, test.indices, x, atoms)
-    totals = x @ atoms.sum(axis=0)
-    return np.log(rates) - np.repeat(np.log(totals), np.diff(test.indptr))
+@dataclass(frozen=True)
+class SampledPosterior:
+    """Samples of several chains. Each row runs a short chain of its own through them, the atoms at their means.
+
+    The draws depend on the row's counts and nothing else, so that the same row always gets the same answer.
+    """
+
+    gibbs: Gibbs
+    chains: Sequence[Sequence[Sample]]
+    burn_in: int = 10  # sweeps of a row before the first sample of a chain
+    sweeps: int = 4  # sweeps at each sample; all but the first are averaged
+    seed: int = 0
+
+    @property
+    def backend(self) -> Backend:
+        """What does the work."""
+        return self.gibbs.backend
+
+    def pairs(self, rows: Rows) -> Pairs:
+        """A pair a sample."""
+        batch = rows.batch(np.arange(rows.n_rows), self.gibbs.dtype)
+        ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
+        empty = np.diff(batch.indptr) == 0
+        rng = np.random.default_rng(self.seed)
+        count = ShareCounts(self.gibbs.model, self.backend, learns_a0=False)
+        move = field_move(self.gibbs.model, self.backend)
+        for chain in self.chains:
+            draws = None
+            for sample in chain:
+                g = sample.globals
+                view = Visit(g, count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, by_column=False)
+                total = view.atoms.sum(axis=0)
+                if draws is None:
+                    draws = RowDraws(np.zeros((rows.n_rows, 0)), np.zeros((rows.n_rows, view.design.loadings.shape[1])))
+                    n_sweeps = self.burn_in + self.sweeps
+                else:
+                    n_sweeps = self.sweeps
+                q = np.zeros((rows.n_rows, g.n_components))
+                for sweep in range(n_sweeps):
+                    draws, _ = count.rows(view, batch, draws)
+                    if move is not None:
+                        draws, _ = move.rows(view, batch, draws)
+                    if sweep > n_sweeps - self.sweeps:
+                        x = (g.weights + draws.n) * count.mean_scale(view, batch, draws.f)
+                        q += x / (x @ total)[:, None]
+                q[empty] = self.gibbs.solver.prior_mean(g)
+                yield q / (q @ total)[:, None], view.atoms
 
 
-def log_likelihood(scheme: Scheme, g: Globals, observed: Rows, test: Counts) -> float:
+def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:
     """Mean over the test counts of log p(column | observed part of its row)."""
     if test.nnz == 0:
         raise ValueError("there is nothing to predict: no row has a test entry; observe a smaller fraction.")
-    log_p = log_probabilities(scheme, g, predictive_weights(scheme, g, observed), test)
-    return float(test.data @ log_p / test.total)
+    total = 0.0
+    for first in range(0, observed.n_rows, BLOCK):
+        index = np.arange(first, min(first + BLOCK, observed.n_rows))
+        part = test.rows(index)
+        total += float(part.data @ np.log(entry_probabilities(posterior, observed.take(index), part)))
+    return total / test.total
+
+
+def entry_probabilities(posterior: Posterior, rows: Rows, test: Counts) -> np.ndarray:
+    """p(column | row) at the entries of ``test``."""
+    total, n = np.zeros(test.nnz), 0
+    for q, atoms in posterior.pairs(rows):
+        total += posterior.backend.entry_rates(test.indptr, test.indices, q, atoms)
+        n += 1
+    return total / n
+
+
+def column_probabilities(posterior: Posterior, rows: Rows) -> np.ndarray:
+    """p(column | row), rows x columns: for few rows at a time."""
+    total, n = np.zeros((rows.n_rows, rows.counts.n_columns)), 0
+    for q, atoms in posterior.pairs(rows):
+        total += q @ atoms.T
+        n += 1
+    return total / n
 
 
 @dataclass(frozen=True)
@@ -77,6 +179,7 @@ class Validation:
                 splits.append((Rows(seen, rows.exposure, rows.missing), test))
         return cls(tuple(splits)) if splits else None
 
-    def perplexity(self, scheme: Scheme, g: Globals) -> float:
+    def perplexity(self, solver: RowSolver, g: Globals) -> float:
         """Geometric mean over the fractions."""
-        return float(np.exp(-np.mean([log_likelihood(scheme, g, seen, test) for seen, test in self.splits])))
+        posterior = PointPosterior(solver, g)
+        return float(np.exp(-np.mean([log_likelihood(posterior, seen, test) for seen, test in self.splits])))

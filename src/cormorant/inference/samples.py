@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from cormorant.inference.fit import Info
 from cormorant.inference.state import Globals, State
+
+if TYPE_CHECKING:
+    from cormorant.inference.fit import Info
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Sample:
 
 
 class Collector:
-    """A callback that keeps samples of a chain, evenly spaced after the burn-in, and traces of what labels do not touch."""
+    """A callback: keeps samples, evenly spaced after the burn-in, and traces of what labels do not touch."""
 
     def __init__(self, n_sweeps: int, n_samples: int):
         kept = np.linspace(n_sweeps // 3, n_sweeps, min(n_samples, n_sweeps - n_sweeps // 3) + 1)[1:]
@@ -110,9 +113,11 @@ def summarise(samples: list[Sample]) -> Globals:
         sigma_l2=float(np.mean([g.hyper.sigma_l2 for g in every])),
     )
     mean = np.mean([g.atom_mean for g in every], axis=0)
-    rate = np.mean([g.atom_rate for g in every], axis=0)
+    shape = hyper.a0 + np.mean([s.counts.toarray() for s in samples], axis=0)
+    # The mean counts are kept, and with them A_k = sum_i E a_ki (where entries are missing, every E a_ki).
+    rate = shape / mean if first.atom_rate.ndim == 2 else shape.sum(axis=0) / mean.sum(axis=0)
     return Globals(
-        atom_shape=mean * rate,
+        atom_shape=shape,
         atom_rate=rate,
         weights=np.mean([g.weights for g in every], axis=0),
         locations=locations,

@@ -1,19 +1,30 @@
 """Where a fit begins. The starting point decides the basin, and no one start is best for all data.
 
 Components around the column means leave it to the data to pull them apart: right where rows are short. Components half
-way between the means and one random row each are told apart at once: right where rows are long. A fit with rows kept
-aside tries both for a few epochs and goes on with the one that predicts better (`fit.race`).
+way between the means and one random row each are told apart at once: right where rows are long. And a fit that begins
+with as many components as there may be seldom gets rid of those that the data cannot feed, so each is also tried with a
+quarter of them. A fit with rows kept aside tries all for a few epochs and goes on with the one that predicts best
+(`fit.race`); components that never took part are added at the end, holding nothing (`with_unused`). Small data are also
+begun with a surplus of components, which are merged after a few epochs (`merge_components`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
 from cormorant.data import Counts
+from cormorant.inference.globals import WEIGHT_FLOOR
 from cormorant.inference.state import Globals
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 ROW_SHARES = (0.5, 0.0)  # the starts that are tried
+FEWER, FEWEST = 4, 10  # a start may have a quarter of the components, if that leaves ten or more
+SURPLUS, FEW_CELLS = 3, 400_000  # where rows x components are few, a start with three times as many is cheap: merged
+LEAST_SHARE = 0.2  # a component that holds less than this part of an equal share is not merged but dropped
 ATOM_TOTAL = 20.0  # A_k at the start; the fit finds its own scale within a few steps
 NOISE = 100.0  # shape of the gamma noise that tells components apart: a tenth of the mean
 
@@ -42,6 +53,56 @@ def start_globals(
         alpha=1.0,
         c=1.0,
         hyper=hyper,
+    )
+
+
+def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:
+    """Shares of a random row, and numbers of components, to begin with."""
+    fewer = n_components // FEWER
+    sizes = (n_components, fewer) if fewer >= FEWEST else (n_components,)
+    surplus = [(ROW_SHARES[0], SURPLUS * n_components)] if n_rows * n_components <= FEW_CELLS else []
+    return [(share, size) for size in sizes for share in ROW_SHARES] + surplus
+
+
+def merge_components(g: Globals, n_components: int) -> Globals:
+    """The same fit with fewer components: those that hold little are dropped, those most alike are joined.
+
+    Random rows seldom show every component, so a start with just as many rows as components misses some and splits
+    others. With a surplus they are all there, some of them twice.
+    """
+    counts = np.maximum(g.atom_shape - g.hyper.a0, 0.0)
+    held = counts.sum(axis=0)
+    order = np.argsort(-held, kind="stable")
+    keep = order[: max(n_components, int((held > LEAST_SHARE * held.mean()).sum()))]
+    counts, held = counts[:, keep], np.maximum(held[keep], 1e-300)
+    unit = counts / np.maximum(np.linalg.norm(counts, axis=0), 1e-300)
+    apart = squareform(np.clip(1.0 - unit.T @ unit, 0.0, None), checks=False)
+    group = fcluster(linkage(apart, "average"), n_components, "maxclust") - 1
+    joins = np.zeros((len(keep), n_components))
+    joins[np.arange(len(keep)), group] = 1.0
+    share = joins * held[:, None] / np.maximum(held @ joins, 1e-300)  # averages weigh a component by what it holds
+    return replace(
+        g,
+        atom_shape=g.hyper.a0 + counts @ joins,
+        atom_rate=np.maximum(g.atom_rate[..., keep] @ share, 1e-300),
+        weights=np.maximum(g.weights[keep] @ joins, WEIGHT_FLOOR),
+        locations=share.T @ g.locations[keep],
+    )
+
+
+def with_unused(g: Globals, n_components: int) -> Globals:
+    """The same fit with components added that hold nothing: atoms at their prior, next to no weight, no location."""
+    more = n_components - g.n_components
+    if more == 0:
+        return g
+    n_columns, h = len(g.atom_shape), g.hyper
+    rate = np.full((*g.atom_rate.shape[:-1], more), h.b0)
+    return replace(
+        g,
+        atom_shape=np.hstack([g.atom_shape, np.full((n_columns, more), h.a0)]),
+        atom_rate=np.concatenate([g.atom_rate, rate], axis=-1),
+        weights=np.append(g.weights, np.full(more, WEIGHT_FLOOR)),
+        locations=np.vstack([g.locations, np.zeros((more, g.locations.shape[1]))]),
     )
 
 

@@ -102,6 +102,26 @@ class Statistics(Additive):
             self.share[:, order], self.curvature[:, order], self.linear[:, order], self.bound,
         )  # fmt: skip
 
+    def with_unused(self, n_components: int) -> Statistics:
+        """With components added that hold nothing; what a weight would lose is taken from the others."""
+        more = n_components - len(self.tables)
+        if more == 0:
+            return self
+
+        def widen(a: np.ndarray, axis: int) -> np.ndarray:
+            return np.concatenate([a, np.zeros((*a.shape[:axis], more, *a.shape[axis + 1 :]))], axis=axis)
+
+        return replace(
+            self,
+            counts=widen(self.counts, 1),
+            tables=widen(self.tables, 0),
+            log_one=np.append(self.log_one, np.full(more, self.log_one.mean())),
+            exposure=widen(self.exposure, self.exposure.ndim - 1),
+            share=widen(self.share, 1),
+            curvature=widen(self.curvature, 1),
+            linear=widen(self.linear, 1),
+        )
+
     def blend(self, new: Statistics, rho: float) -> Statistics:
         """(1 - rho) self + rho new."""
         return new if rho == 1.0 else self * (1.0 - rho) + new * rho

@@ -12,7 +12,6 @@ negative-binomial likelihood for f_u. Every update is closed form. Two ways to s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -30,7 +29,7 @@ from cormorant.models.cnpf import PoissonFactorization
 class Effort:
     """How long a visit to a row lasts: at most ``rounds`` of one field step and ``sweeps`` allocation sweeps.
 
-    A block of rows stops early once no row's allocation moves by more than ``tol`` of its total.
+    With a ``tol``, each row ends where its E x first moves by less than that share of its total.
     """
 
     rounds: int
@@ -66,6 +65,26 @@ class Solution:
     evidence: np.ndarray  # each row's sum_i y log normaliser - sum_k n log theta
 
 
+class Settled:
+    """Where each row of a block came to rest, so that what is found of a row does not depend on those beside it."""
+
+    def __init__(self, n_rows: int, n_components: int, field: Field):
+        self.n = np.empty((n_rows, n_components))
+        self.mean, self.covariance = np.empty_like(field.mean), np.empty_like(field.covariance)
+        self._open = np.ones(n_rows, bool)
+
+    def keep(self, n: np.ndarray, field: Field, resting: np.ndarray) -> None:
+        """Note the rows that rest now and did not before."""
+        new = self._open & resting
+        self.n[new], self.mean[new], self.covariance[new] = n[new], field.mean[new], field.covariance[new]
+        self._open &= ~new
+
+    @property
+    def all(self) -> bool:
+        """Whether every row rests."""
+        return not self._open.any()
+
+
 @dataclass(frozen=True)
 class Structured:
     """The scheme for one model. Hyper-parameters in ``learn`` (only a0 can be) follow the data."""
@@ -90,8 +109,15 @@ class Structured:
         """Single precision for the fast form; double where the bound is watched."""
         return np.float32 if self.zero_order else np.float64
 
-    passes: ClassVar[int] = 1
-    must_remember: ClassVar[bool] = False
+    @property
+    def passes(self) -> int:
+        """A step visits its rows once."""
+        return 1
+
+    @property
+    def must_remember(self) -> bool:
+        """A row can always be solved afresh."""
+        return False
 
     @property
     def solver(self) -> Structured:
@@ -136,15 +162,21 @@ class Structured:
         else:
             field = problem.at(start.mean.astype(np.float64), start.covariance.astype(np.float64))
             n = start.n.astype(np.float64)
+        x, settled = (weights + n) * field.expansion.mean_scale, Settled(batch.n_rows, len(weights), field)
         rounds = 0
         while True:
-            before = n
+            before, rounds = x, rounds + 1
             field = problem.step(field, n)
             shared, theta, ratio, evidence = allocate(field, n, effort.sweeps, self.zero_order)
             n = shared.astype(np.float64)
-            rounds += 1
-            moved = np.abs(n - before).sum(axis=1) > effort.tol * (1.0 + n.sum(axis=1))
-            if rounds == effort.rounds or (effort.tol > 0 and not moved.any()):
+            x = (weights + n) * field.expansion.mean_scale
+            last = rounds == effort.rounds
+            if effort.tol > 0:
+                moved = np.abs(x - before).sum(axis=1) > effort.tol * x.sum(axis=1)
+                settled.keep(n, field, ~moved | last)
+                if settled.all:
+                    n, field, last = settled.n, problem.at(settled.mean, settled.covariance), True
+            if last:
                 return Solution(problem, field, n, theta, ratio, evidence)
 
     def local_step(

@@ -1,0 +1,96 @@
+"""Fitting by the sampler: each chain starts from a structured fit of its own, and all are kept for prediction."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cormorant.estimators.parameters import Chains
+from cormorant.inference import fit as loop
+from cormorant.inference.diagnostics import effective_sample_size, split_rhat
+from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.moves import RowDraws
+from cormorant.inference.rows import Rows
+from cormorant.inference.samples import Collector, Sample, align, summarise
+from cormorant.inference.schedules import Plan
+from cormorant.inference.state import Globals
+
+logger = logging.getLogger("cormorant")
+WANTED_RHAT = 1.1
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What the chains leave: samples of each, its traces, and one set of globals for the first."""
+
+    chains: list[list[Sample]]
+    globals: Globals
+    diagnostics: dict[str, dict[str, float]]
+    history: tuple[loop.Info, ...]
+    reason: str
+    interrupted: bool = False
+
+
+def run_chain(
+    gibbs: Gibbs,
+    start: loop.Outcome,
+    rows: Rows,
+    chains: Chains,
+    rng: np.random.Generator,
+    callbacks: list[loop.Callback],
+    stage: str,
+) -> tuple[loop.Outcome, Collector]:
+    """One chain from where a structured fit ended."""
+    collector = Collector(chains.n_sweeps, chains.n_samples)
+    memory = start.memory.handed_over(lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)))
+    plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, 4096), None)
+    settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing")
+    state = gibbs.begin(start.state.globals, rng)
+    end = loop.run(
+        gibbs, state, rows, plan, settings, rng, callbacks=[collector, *callbacks], stage=stage, memory=memory
+    )
+    return end, collector
+
+
+def gather(starts: list[loop.Outcome], ends: list[loop.Outcome], collectors: list[Collector]) -> Sampled:
+    """Samples of all chains, the components of each matched to the first's."""
+    kept = [c.samples for c in collectors if c.samples]
+    reason, interrupted = ends[-1].reason, ends[-1].interrupted
+    history = (*starts[0].history, *(info for end in ends for info in end.history))
+    if not kept:  # interrupted before the first sample: the last draw is all there is
+        kept = [[Sample.of(ends[0].state.globals)]]
+    first = summarise(kept[0])
+    chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
+    found = diagnose([c.traces for c in collectors if c.samples])
+    worst = max((v["rhat"] for v in found.values() if np.isfinite(v["rhat"])), default=1.0)
+    if worst > WANTED_RHAT:
+        logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
+    n_chains = len(kept)
+    if not interrupted:
+        reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
+    return Sampled(chains, first, found, history, reason, interrupted)
+
+
+def diagnose(traces: list[dict[str, list[float]]]) -> dict[str, dict[str, float]]:
+    """Effective sample size and split R-hat of every summary, over the chains that ran to one length."""
+    if not traces or not traces[0]:
+        return {}
+    found: dict[str, Any] = {}
+    for name in traces[0]:
+        longest = max(len(t.get(name, [])) for t in traces)
+        whole = np.array([t[name] for t in traces if len(t.get(name, [])) == longest])
+        found[name] = {"ess": effective_sample_size(whole), "rhat": split_rhat(whole)}
+    return found
+
+
+def correlation_interval(samples: list[Sample], n_components: int, level: float = 0.9) -> np.ndarray:
+    """Equal-tailed credible intervals of rho_km over the samples of a chain: low and high, 2 x T x T."""
+    from cormorant.measures import component_correlation
+
+    draws = np.stack([component_correlation(s.rest.locations) for s in samples])
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    more = n_components - low.shape[0]
+    return np.stack([np.pad(low, ((0, more), (0, more))), np.pad(high, ((0, more), (0, more)))])

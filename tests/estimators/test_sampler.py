@@ -1,0 +1,122 @@
+"""The sampler as users meet it: chains, samples, diagnostics, intervals, and what it refuses."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from cormorant import CNPF, HGP, load
+from cormorant.datasets import simulate
+from cormorant.estimators import ESTIMATORS, TruncationWarning
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return simulate("cnpf", n_rows=300, n_columns=60, n_components=4, n_dims=3, row_total=80.0, seed=2)
+
+
+def quietly_fit(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        return model.fit(X)
+
+
+@pytest.fixture(scope="module", params=sorted(ESTIMATORS))
+def fitted(request, truth):
+    model = ESTIMATORS[request.param](6, n_sweeps=30, n_samples=5, n_chains=2, random_state=0)
+    return quietly_fit(model, truth.counts)
+
+
+def test_auto_samples_whole_numbers(truth):
+    assert quietly_fit(HGP(3, n_sweeps=6, random_state=0), truth.counts).inference_ == "gibbs"
+    assert quietly_fit(HGP(3, max_epochs=3, random_state=0), 0.5 * truth.counts.tocsr()).inference_ == "structured"
+    for asked in ({"allocation": "digamma"}, {"stopping": "bound"}, {"batch_size": 50}):
+        model = quietly_fit(HGP(3, max_epochs=3, random_state=0, **asked), truth.counts)
+        assert model.inference_ == "structured", asked
+
+
+def test_what_a_sampler_leaves(fitted, truth):
+    assert fitted.inference_ == "gibbs"
+    assert [len(chain) for chain in fitted.samples_] == [5, 5]
+    assert "made all 30 sweeps of 2 chains" in fitted.stop_reason_
+    assert {"total", "alpha", "a0", "effective_components"} <= set(fitted.diagnostics_)
+    assert all(value["rhat"] > 0.9 and value["ess"] > 0 for value in fitted.diagnostics_.values())
+    assert fitted.components_.shape == (6, 60)
+    assert np.isclose(fitted.usage_.sum(), 1.0)
+    if fitted.locations_.shape[1]:
+        low, high = fitted.correlation_interval_
+        assert (low <= high).all()
+        assert np.allclose(np.diag(low), 1.0)
+    else:
+        assert not hasattr(fitted, "correlation_interval_")
+
+
+def test_predictions_average_over_the_samples(fitted, truth):
+    rows = truth.counts.rows(slice(0, 20))
+    p = fitted.column_probabilities(rows)
+    assert np.allclose(p.sum(axis=1), 1.0)
+    assert np.array_equal(fitted.column_probabilities(rows), p)
+    assert np.allclose(fitted.column_probabilities(rows[np.array([5])]), p[[5]], rtol=1e-9)
+    point = fitted.inverse_transform(fitted.transform(rows))
+    assert not np.allclose(p, point / point.sum(axis=1, keepdims=True), rtol=1e-6)
+    unigram = truth.counts.column_totals()[truth.counts.column_totals() > 0] / truth.counts.total
+    assert fitted.perplexity(truth.counts, 0.5) < np.exp(-unigram @ np.log(unigram))
+
+
+def test_saving_keeps_the_samples(fitted, truth, tmp_path):
+    again = load(fitted.save(tmp_path / "fit"))
+    assert again.perplexity(truth.counts, 0.5) == fitted.perplexity(truth.counts, 0.5)
+    assert again.diagnostics_ == fitted.diagnostics_
+    assert again.inference_ == "gibbs"
+    if fitted.locations_.shape[1]:
+        assert np.array_equal(again.correlation_interval_, fitted.correlation_interval_)
+
+
+def test_the_seed_decides(truth):
+    one, two = (
+        quietly_fit(CNPF(5, n_sweeps=9, n_samples=2, max_epochs=5, random_state=3, n_jobs=jobs), truth.counts)
+        for jobs in (1, 2)
+    )
+    assert np.array_equal(one.components_, two.components_)
+    assert one.perplexity(truth.counts, 0.5) == two.perplexity(truth.counts, 0.5)
+
+
+def test_what_it_refuses(truth):
+    with pytest.raises(ValueError, match="inference='gibbs' needs whole numbers"):
+        HGP(3, inference="gibbs").fit(0.5 * truth.counts.tocsr())
+    with pytest.raises(ValueError, match="has no partial_fit"):
+        HGP(3, inference="gibbs").partial_fit(truth.counts)
+    for name in ("n_chains", "n_sweeps", "n_samples"):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number"):
+            HGP(3, **{name: 0}).fit(truth.counts)
+
+
+@pytest.mark.parametrize("at", [("surplus components", 3), ("fit", 12), ("chain 1 of 2", 2), ("chain 2 of 2", 8)])
+def test_an_interrupt_keeps_what_there_is(truth, at):
+    def interrupt(info, state):
+        if (info.stage, info.epoch) == at:
+            raise KeyboardInterrupt
+
+    model = CNPF(5, n_chains=2, n_sweeps=12, n_samples=4, random_state=0, callbacks=[interrupt])
+    quietly_fit(model, truth.counts)
+    assert np.isfinite(model.perplexity(truth.counts, 0.5))
+    assert model.interrupted_ or at[0] == "surplus components"
+
+
+def test_intervals_of_planted_correlations():
+    """Two groups of components that avoid each other: the intervals have the signs."""
+    axis = np.array([1.0, 0.0])
+    locations = np.outer([1.3, 1.2, -1.2, -1.3], axis)
+    found = simulate("cnpf", 800, 120, 4, 2, locations=locations, row_total=150.0, weight=0.5, seed=4)
+    model = quietly_fit(CNPF(4, 2, n_sweeps=60, n_samples=20, random_state=0), found.counts)
+    cosine = _unit(found.atoms) @ _unit(model.components_).T
+    match = cosine.argmax(axis=1)
+    assert sorted(match) == [0, 1, 2, 3]
+    low, high = model.correlation_interval_[:, match][:, :, match]
+    same = np.outer([1, 1, -1, -1], [1, 1, -1, -1]) > 0
+    assert (high[same] > 0).all()
+    assert (low[~same] < 0).all()
+
+
+def _unit(a):
+    return a / np.linalg.norm(a, axis=1, keepdims=True)
