@@ -48,8 +48,15 @@ def imported(file: Path) -> set[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         parts = (name.split(".") for name in names)
         found |= {part[1] for part in parts if part[0] == "cormorant" and len(part) > 1}
-    # Public names of the package and its version are no subpackages.
-    return {name for name in found if (ROOT / name).is_dir()}
+    # A public name of the package stands for the subpackage it lives in; its version lives in none.
+    homes = {name: cormorant._HOMES[name].split(".")[0] for name in found if name in cormorant._HOMES}
+    return {homes.get(name, name) for name in found if (ROOT / homes.get(name, name)).is_dir()}
+
+
+def test_public_names_stand_for_their_homes(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text("from cormorant import CNPF, __version__\nimport cormorant.data\n")
+    assert imported(file) == {"estimators", "data"}
 
 
 def packages() -> list[str]:

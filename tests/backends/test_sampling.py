@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy import stats
+from scipy import special, stats
 
 from cormorant.backends.compiled import Threads
 from cormorant.backends.sampling import ONE_BY_ONE, Sampling
@@ -46,6 +46,24 @@ def test_tables(n, w):
     common = truth * N > 10
     rare = np.append(truth[common], max(truth[~common].sum(), 1e-300)) * N
     assert stats.chisquare(np.append(seen[common], seen[~common].sum()), rare * (N / rare.sum())).pvalue > LEAST_P
+
+
+@pytest.mark.parametrize(("n", "w"), [(100_000, 40_000.0), (10**9, 2e6), (10**11, 1e5)])
+def test_tables_of_huge_counts_take_no_longer(n, w):
+    """Mean and variance of the sum, and the shape of a normal variable, to which it is close."""
+    mean = w * (special.digamma(w + n) - special.digamma(w))
+    variance = mean - w**2 * (special.polygamma(1, w) - special.polygamma(1, w + n))
+    draws = sampling.tables(np.full((N, 1), n), np.array([w]), 7)[:, 0]
+    # The convergence of a sum of Bernoulli variables: the KS distance is below 0.07 / sqrt(variance) < 0.0007,
+    # and rounding adds 0.2 / sqrt(variance): both less than the 0.005 that N draws can tell.
+    assert stats.kstest((draws - mean) / np.sqrt(variance), "norm").pvalue > LEAST_P
+
+
+def test_tables_with_many_likely_ones():
+    """Where each customer is likely to open a table, they are seated one by one: exact mean."""
+    n, w = 30_000, 5_000.0
+    draws = sampling.tables(np.full((2_000, 1), n), np.array([w]), 7)[:, 0]
+    assert z_score(draws, w * (special.digamma(w + n) - special.digamma(w))) < 4
 
 
 @pytest.mark.parametrize("b", [0.005, 0.05, 0.3, 1.0, 4.7, 60.0])

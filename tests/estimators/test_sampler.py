@@ -92,7 +92,7 @@ def test_what_it_refuses(truth):
 
 
 @pytest.mark.parametrize("at", [("surplus components", 3), ("fit", 12), ("chain 1 of 2", 2), ("chain 2 of 2", 8)])
-def test_an_interrupt_keeps_what_there_is(truth, at):
+def test_an_interrupt_keeps_what_there_is(truth, at, tmp_path):
     def interrupt(info, state):
         if (info.stage, info.epoch) == at:
             raise KeyboardInterrupt
@@ -100,7 +100,57 @@ def test_an_interrupt_keeps_what_there_is(truth, at):
     model = CNPF(5, n_chains=2, n_sweeps=12, n_samples=4, random_state=0, callbacks=[interrupt])
     quietly_fit(model, truth.counts)
     assert np.isfinite(model.perplexity(truth.counts, 0.5))
-    assert model.interrupted_ or at[0] == "surplus components"
+    assert model.interrupted_
+    assert "interrupted" in model.stop_reason_
+    assert model.inference_ == ("gibbs" if model.samples_ else "structured")
+    model.save(tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").transform(truth.counts), model.transform(truth.counts))
+
+
+def test_an_interrupt_between_two_chains_is_said(truth):
+    def interrupt(info, state):
+        if seen and seen[-1].startswith("chain") and not info.stage.startswith("chain"):
+            raise KeyboardInterrupt
+        seen.append(info.stage)
+
+    seen: list[str] = []
+    model = HGP(5, n_chains=2, n_sweeps=12, n_samples=4, random_state=0, callbacks=[interrupt])
+    quietly_fit(model, truth.counts)
+    assert len(model.samples_) == 1
+    assert model.interrupted_
+    assert "interrupted" in model.stop_reason_
+
+
+def test_samples_have_no_bound(truth):
+    """What the fit before the chain had as its bound is not that of the samples."""
+    model = HGP(5, inference="gibbs", allocation="digamma", stopping="bound", n_chains=1, n_sweeps=6, random_state=0)
+    assert quietly_fit(model, truth.counts).bound_ is None
+
+
+def test_history_tells_every_stage_in_order(fitted):
+    stages = [entry["stage"] for entry in fitted.history_]
+    chains = [stage for stage in dict.fromkeys(stages) if stage.startswith("chain")]
+    assert chains == ["chain 1 of 2", "chain 2 of 2"]
+    assert stages.count("chain 2 of 2") == 30
+    between = stages[stages.index("chain 1 of 2") + 30 : stages.index("chain 2 of 2")]
+    assert set(between) == {"fit"}  # what the second chain starts from
+    assert fitted.n_epochs_ == len(stages)
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_huge_counts_take_no_longer():
+    """Weights grow with the counts, and tables with the weights; this one ran for hours."""
+    X = 10**9 * np.random.default_rng(0).poisson(1.0, (20, 12))
+    model = CNPF(3, n_sweeps=6, n_chains=1, random_state=0).fit(X)
+    assert np.isfinite(model.weights_).all()
+    assert np.allclose(model.column_probabilities(X).sum(axis=1), 1.0)
+
+
+def test_predictions_need_whole_numbers_too(fitted, truth):
+    halves = 0.5 * truth.counts.tocsr()
+    with pytest.raises(ValueError, match="round X, or fit with inference='structured'"):
+        fitted.perplexity(halves)
+    assert np.isfinite(fitted.transform(halves)).all()  # solved, not sampled
 
 
 def test_intervals_of_planted_correlations():

@@ -68,7 +68,7 @@ def test_effective_sample_size_and_rhat():
     assert effective_sample_size(slow) == pytest.approx(16_000 / 9, rel=0.15)
     apart = independent + np.arange(4)[:, None]
     assert split_rhat(apart) > 1.3
-    drifting = independent + np.linspace(0.0, 3.0, 1000)
+    drifting = independent + np.linspace(0.0, 6.0, 1000)
     assert split_rhat(drifting) > 1.3
 
 
@@ -91,6 +91,26 @@ def test_twins_are_merged_and_the_idle_dropped():
     expected = 0.3 + true
     assert_allclose(merged.atom_shape[:, order], expected[:, np.argsort(expected.sum(axis=0))])
     assert_allclose(merged.weights, 1.0)
+
+
+def test_ties_leave_no_component_empty():
+    """Components that share no column are all equally far apart, and still as many groups come out as are wanted."""
+    shape = 0.3 + np.kron(np.eye(15), np.full((4, 1), 50.0))
+    hyper = Hyperparameters(0.3, 1.0, 0.2, 1.5)
+    g = Globals(shape, np.full(15, 3.0), np.full(15, 0.5), np.zeros((15, 2)), 1.0, 1.0, hyper)
+    merged = merge_components(g, 5)
+    assert ((merged.atom_shape - 0.3).sum(axis=0) >= 200.0 - 1e-9).all()
+    assert_allclose(merged.atom_rate, 3.0)
+    empty = merge_components(replace(g, atom_shape=np.full_like(shape, 0.3)), 1)  # all-zero data
+    assert empty.n_components == 1
+    assert_allclose(empty.atom_shape, 0.3)
+
+
+def test_a_sample_never_holds_less_than_nothing():
+    """A chain that was interrupted at once has an a0 that is newer than the shapes."""
+    g = draw(0)
+    newer = replace(g, hyper=replace(g.hyper, a0=1.9))
+    assert (Sample.of(newer).counts.toarray() >= 0.0).all()
 
 
 def test_starts_follow_the_size_of_the_data():

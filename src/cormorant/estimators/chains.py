@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,10 @@ def run_chain(
 def gather(starts: list[loop.Outcome], ends: list[loop.Outcome], collectors: list[Collector]) -> Sampled:
     """Samples of all chains, the components of each matched to the first's."""
     kept = [c.samples for c in collectors if c.samples]
-    reason, interrupted = ends[-1].reason, ends[-1].interrupted
-    history = (*starts[0].history, *(info for end in ends for info in end.history))
+    last = ends[-1] if len(starts) == len(ends) else starts[-1]  # a start without an end was interrupted
+    reason, interrupted = last.reason, last.interrupted
+    stages = (outcome for pair in zip_longest(starts, ends) for outcome in pair if outcome is not None)
+    history = tuple(info for outcome in stages for info in outcome.history)
     if not kept:  # interrupted before the first sample: the last draw is all there is
         kept = [[Sample.of(ends[0].state.globals)]]
     first = summarise(kept[0])

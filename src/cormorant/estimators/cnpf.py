@@ -18,7 +18,7 @@ class CNPF(Factorization):
         allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
             that never falls.
         batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
-        max_epochs: Most passes over the rows.
+        max_epochs: Most passes over the rows by variational inference (of the sampler: by the fit that it starts from).
         tol: Smallest relative improvement of what is watched that counts as one.
         patience: Checks without an improvement before the fit stops.
         stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
@@ -58,7 +58,8 @@ class CNPF(Factorization):
         n_components_used_: The fewest components that together hold 99% of the counts.
         hyperparameters_: The paper's numbers as the fit used them.
         bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
-        history_: One dict an epoch (and a call of `partial_fit`): seconds, step size, bound, validation perplexity.
+        history_: One dict an epoch (a sweep of a chain, a call of `partial_fit`): its stage (each fit that a chain
+            starts from, and each chain, counts epochs and seconds anew), step size, bound, validation perplexity.
         n_epochs_: How many they are.
         inference_: The scheme that was used.
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty

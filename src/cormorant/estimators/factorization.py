@@ -157,7 +157,7 @@ class Factorization(
     @property
     def _has_bound(self) -> bool:
         """Whether the scheme has a bound of the evidence; the zero-order allocation only has something like one."""
-        return self.allocation == "digamma" or self.inference_ == "mean-field"
+        return self.inference_ == "mean-field" or (self.inference_ == "structured" and self.allocation == "digamma")
 
     def partial_fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
         """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
@@ -265,6 +265,7 @@ class Factorization(
             if end.interrupted:
                 break
         if not ends:  # interrupted before any chain: what the first start found is a fit, too
+            self.inference_ = "structured"
             self._finish(structured, first_fits[0].state, counts.column_names)
             self._record(first_fits[0].history, first_fits[0].reason, interrupted=True)
             return
@@ -272,7 +273,7 @@ class Factorization(
         state = State(sampled.globals)
         memory = loop.sum_statistics(structured, state, rows.blocks(BLOCK, structured.dtype))  # for partial_fit
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
-        self._record(sampled.history, sampled.reason, first_fits[-1].interrupted or sampled.interrupted)
+        self._record(sampled.history, sampled.reason, sampled.interrupted)
 
     def _check_parameters(self) -> None:
         resolve.check_count("n_components", self.n_components)
@@ -330,19 +331,20 @@ class Factorization(
         settings = loop.Settings(max_epochs or self.max_epochs, self.tol, self.patience, watch, check_every)
         with self._bars() as bars:
             callbacks = [*bars.values(), *self.callbacks]
-
-            def ready(state: State) -> State:
-                """A start with a surplus of components, after a few epochs, with the most alike merged."""
-                if state.globals.n_components <= self.n_components:
-                    return state
-                few = replace(settings, max_epochs=resolve.SURPLUS_EPOCHS, watch="nothing")
-                ran = loop.run(scheme, state, rows, plan, few, rng, callbacks=callbacks, stage="surplus components")
-                return State(merge_components(ran.state.globals, self.n_components))
-
-            if watch == "perplexity" and validation and len(starts) > 1:
-                states = [ready(start()) for start in starts]
+            racing = watch == "perplexity" and validation is not None and len(starts) > 1
+            states = []
+            for start in starts if racing else starts[:1]:
+                state = start()
+                if state.globals.n_components > self.n_components:  # a surplus: after a few epochs the most alike merge
+                    few = replace(settings, max_epochs=resolve.SURPLUS_EPOCHS, watch="nothing")
+                    ran = loop.run(scheme, state, rows, plan, few, rng, callbacks=callbacks, stage="surplus components")
+                    state = State(merge_components(ran.state.globals, self.n_components))
+                    if ran.interrupted:
+                        return replace(ran, state=state)
+                states.append(state)
+            if racing and validation is not None:
                 return loop.race(scheme, states, rows, plan, settings, rng, validation, callbacks)
-            return loop.run(scheme, ready(starts[0]()), rows, plan, settings, rng, validation, callbacks)
+            return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

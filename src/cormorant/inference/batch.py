@@ -37,6 +37,11 @@ class Batch:
     @cached_property
     def whole_counts(self) -> np.ndarray:
         """The counts as whole numbers, which a sampler shares out one by one."""
+        if np.any(self.counts % 1.0):
+            raise ValueError(
+                "a model that was fitted by sampling predicts from whole numbers, and X has fractions: "
+                "round X, or fit with inference='structured'."
+            )
         return self.counts.astype(np.int64)
 
     def log_rate(self, atom_mean: np.ndarray) -> np.ndarray:

@@ -3,10 +3,11 @@
 One sweep is a few passes over the rows, each followed by a draw of what the rows share:
 
     counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a
+    scale       log(1 + A_k r(F_uk)), at two scales;                                            then A_k
     weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
     field       omega_uk ~ PG(w_k + n_uk, F_uk + log A_k),  f_u ~ N(m_u, S_u);                  then l, sigma_l^2
 
-Whatever is drawn with x integrated out (weights, field) comes before x is drawn again, and x is never kept. The
+Whatever is drawn with x integrated out (scale, weights, field) comes before x is drawn again, and x is never kept. The
 softplus link has no conjugate f: there f and the locations are Metropolis steps (`moves`), with passes of their own.
 """
 
@@ -20,7 +21,19 @@ import numpy as np
 
 from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
-from cormorant.inference.moves import Chain, Move, RowDraws, Visit, moves_of
+from cormorant.inference.moves import (
+    Chain,
+    DecideLocations,
+    DrawWeights,
+    MetropolisField,
+    Move,
+    ProposeLocations,
+    RowDraws,
+    ShareCounts,
+    Visit,
+    field_move,
+)
+from cormorant.inference.scale import DecideScale, ProposeScale
 from cormorant.inference.state import Globals, Locals, State
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import PoissonFactorization
@@ -47,8 +60,16 @@ class Gibbs:
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
-        """The passes of a sweep."""
-        return moves_of(self.model, self.backend, self.learns_a0, self.learns_sigma_l2)
+        """The passes of a sweep, in an order that leaves the posterior as it is (see above)."""
+        parts = (self.model, self.backend)
+        moves: list[Move] = [ShareCounts(*parts, self.learns_a0), ProposeScale(*parts), DecideScale(*parts)]
+        moves.append(DrawWeights(*parts))
+        field = field_move(*parts, self.learns_sigma_l2)
+        if field is not None:
+            moves.append(field)
+        if isinstance(field, MetropolisField):
+            moves += [ProposeLocations(*parts), DecideLocations(*parts, self.learns_sigma_l2)]
+        return tuple(moves)
 
     @property
     def passes(self) -> int:

@@ -29,16 +29,16 @@ class RowDraws:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Locations proposed, and what deciding on them needs of the present ones."""
+    """Values proposed for the components, and what deciding on them needs of the present ones."""
 
-    locations: np.ndarray
+    values: np.ndarray
     log_forward: np.ndarray  # log density of the proposal
     log_target: np.ndarray  # of the present locations
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What a chain carries beside the globals: the atoms as drawn, its generator, and locations proposed."""
+    """What a chain carries beside the globals: the atoms as drawn, its generator, and what was proposed."""
 
     atoms: np.ndarray  # columns x components
     rng: np.random.Generator
@@ -80,17 +80,6 @@ class Move(Protocol):
         ...
 
 
-def moves_of(model: PoissonFactorization, backend: Backend, learns_a0: bool, learns_sigma_l2: bool) -> tuple[Move, ...]:
-    """The moves of one sweep, in an order that leaves the posterior as it is (see `gibbs`)."""
-    moves: list[Move] = [ShareCounts(model, backend, learns_a0), DrawWeights(model, backend)]
-    field = field_move(model, backend, learns_sigma_l2)
-    if field is not None:
-        moves.append(field)
-    if isinstance(field, MetropolisField):
-        moves += [ProposeLocations(model, backend), DecideLocations(model, backend, learns_sigma_l2)]
-    return tuple(moves)
-
-
 def field_move(model: PoissonFactorization, backend: Backend, learns_sigma_l2: bool = False) -> Move | None:
     """What draws f, if the model has it."""
     if not (model.has_mean or model.has_locations):
@@ -99,7 +88,9 @@ def field_move(model: PoissonFactorization, backend: Backend, learns_sigma_l2: b
 
 
 @dataclass(frozen=True)
-class _Base:
+class RowMove:
+    """What every move needs: the model, and what does the work."""
+
     model: PoissonFactorization
     backend: Backend
 
@@ -124,7 +115,7 @@ class CountStatistics(Additive):
 
 
 @dataclass(frozen=True)
-class ShareCounts(_Base):
+class ShareCounts(RowMove):
     """x, and with it the counts by component; then a0 and the atoms."""
 
     learns_a0: bool
@@ -170,7 +161,7 @@ class WeightStatistics(Additive):
 
 
 @dataclass(frozen=True)
-class DrawWeights(_Base):
+class DrawWeights(RowMove):
     """Tables of the counts; then s, the sticks, alpha and c, x integrated out."""
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, WeightStatistics]:
@@ -207,7 +198,7 @@ def _location_statistics(backend: Backend, omega, pull, d, log_likelihood) -> Lo
 
 
 @dataclass(frozen=True)
-class DrawField(_Base):
+class DrawField(RowMove):
     """Exponential link: given Polya-Gamma omega, f_u and then l_k are Gaussian, x integrated out."""
 
     learns_sigma_l2: bool
@@ -250,7 +241,7 @@ def _gaussian_log_density(at: np.ndarray, mean: np.ndarray, precision: np.ndarra
 
 
 @dataclass(frozen=True)
-class MetropolisField(_Base):
+class MetropolisField(RowMove):
     """Any link: propose f_u from a Newton step of its own log density, and accept by Metropolis and Hastings."""
 
     def _newton(self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray):
@@ -290,7 +281,7 @@ class Visited(Additive):
 
 
 @dataclass(frozen=True)
-class ProposeLocations(_Base):
+class ProposeLocations(RowMove):
     """A Newton step of each location's log density, and a proposal around its end."""
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
@@ -331,17 +322,17 @@ class DecideLocations(ProposeLocations):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
         """Slope, curvature and log likelihood at the proposals."""
         assert view.proposal is not None  # the pass before made it
-        size = view.proposal.locations.shape[1]
-        loadings = np.hstack([view.proposal.locations, view.design.loadings[:, size:]])
+        size = view.proposal.values.shape[1]
+        loadings = np.hstack([view.proposal.values, view.design.loadings[:, size:]])
         return start, self._at(view, batch, start, Design.build(loadings, view.design.prior_precision))
 
     def shared(self, g: Globals, chain: Chain, total: LocationStatistics) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component."""
         proposal = chain.proposal
         assert proposal is not None  # the pass before made it
-        mean, precision, target = _newton_locations(proposal.locations, total, g.hyper.sigma_l2)
+        mean, precision, target = _newton_locations(proposal.values, total, g.hyper.sigma_l2)
         ratio = target - proposal.log_target
         ratio += _gaussian_log_density(g.locations, mean, precision) - proposal.log_forward
         accept = np.log(1.0 - chain.rng.random(len(ratio))) < ratio
-        drawn = np.where(accept[:, None], proposal.locations, g.locations)
+        drawn = np.where(accept[:, None], proposal.values, g.locations)
         return _with_locations(g, drawn, self.learns_sigma_l2, chain.rng), replace(chain, proposal=None)

@@ -25,7 +25,8 @@ class Sample:
     @classmethod
     def of(cls, g: Globals) -> Sample:
         """Keep the globals of a chain."""
-        counts = sparse.csr_matrix(np.rint(g.atom_shape - g.hyper.a0))
+        # Not below zero: before the first sweep a0 may be newer than the shapes.
+        counts = sparse.csr_matrix(np.maximum(np.rint(g.atom_shape - g.hyper.a0), 0.0))
         return cls(counts, replace(g, atom_shape=np.zeros((0, 0))))
 
     @property
@@ -85,9 +86,16 @@ def align(samples: list[Sample], reference: np.ndarray) -> list[Sample]:
 
     Within a chain labels stay put; between chains they do not. The matching maximises the sum of cosines.
     """
-    ours = _unit(np.mean([s.globals.atom_mean for s in samples], axis=0))
-    _, order = linear_sum_assignment(-(_unit(reference).T @ ours))
+    _, order = linear_sum_assignment(-(_unit(reference).T @ _unit(_mean_atoms(samples))))
     return [s.reorder(order) for s in samples]
+
+
+def _mean_atoms(samples: list[Sample]) -> np.ndarray:
+    """E a, columns x components; never more than one sample's atoms are held."""
+    total = samples[0].globals.atom_mean
+    for sample in samples[1:]:
+        total += sample.globals.atom_mean
+    return total / len(samples)
 
 
 def _unit(a: np.ndarray) -> np.ndarray:
@@ -99,7 +107,7 @@ def summarise(samples: list[Sample]) -> Globals:
 
     Locations are known up to a rotation, so their products are averaged, never they themselves.
     """
-    every = [s.globals for s in samples]
+    every = [s.rest for s in samples]
     first = every[0]
     size = first.locations.shape[1]
     gram = np.mean([g.locations @ g.locations.T for g in every], axis=0)
@@ -112,8 +120,8 @@ def summarise(samples: list[Sample]) -> Globals:
         a0=float(np.mean([g.hyper.a0 for g in every])),
         sigma_l2=float(np.mean([g.hyper.sigma_l2 for g in every])),
     )
-    mean = np.mean([g.atom_mean for g in every], axis=0)
-    shape = hyper.a0 + np.mean([s.counts.toarray() for s in samples], axis=0)
+    mean = _mean_atoms(samples)
+    shape = hyper.a0 + sum((s.counts for s in samples[1:]), samples[0].counts).toarray() / len(samples)
     # The mean counts are kept, and with them A_k = sum_i E a_ki (where entries are missing, every E a_ki).
     rate = shape / mean if first.atom_rate.ndim == 2 else shape.sum(axis=0) / mean.sum(axis=0)
     return Globals(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 
 from cormorant.data import Counts
@@ -75,9 +75,12 @@ def merge_components(g: Globals, n_components: int) -> Globals:
     order = np.argsort(-held, kind="stable")
     keep = order[: max(n_components, int((held > LEAST_SHARE * held.mean()).sum()))]
     counts, held = counts[:, keep], np.maximum(held[keep], 1e-300)
-    unit = counts / np.maximum(np.linalg.norm(counts, axis=0), 1e-300)
-    apart = squareform(np.clip(1.0 - unit.T @ unit, 0.0, None), checks=False)
-    group = fcluster(linkage(apart, "average"), n_components, "maxclust") - 1
+    group = np.arange(len(keep))
+    if len(keep) > n_components:
+        unit = counts / np.maximum(np.linalg.norm(counts, axis=0), 1e-300)
+        apart = squareform(np.clip(1.0 - unit.T @ unit, 0.0, None), checks=False)
+        # Just as many groups as wanted, even where distances are tied (`fcluster` would join all of a tie).
+        group = cut_tree(linkage(apart, "average"), [n_components])[:, 0]
     joins = np.zeros((len(keep), n_components))
     joins[np.arange(len(keep)), group] = 1.0
     share = joins * held[:, None] / np.maximum(held @ joins, 1e-300)  # averages weigh a component by what it holds
