@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test test-all lint format bench docs figures clean
+.PHONY: help demo test test-all lint format bench docs figures chromium clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 16
@@ -15,7 +15,7 @@ demo: $(VENV)/.base  ## fit the embedded New York Times sample and tell the whol
 test: $(VENV)/.dev   ## the tests, with coverage of src (fails under 90%)
 	$(BIN)/pytest -n $(WORKERS) -m "not slow" --cov --cov-report=term --cov-fail-under=90
 
-test-all: $(VENV)/.dev  ## the tests and the slow checks
+test-all: $(VENV)/.dev chromium  ## the tests and the slow checks
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=90
 
 lint: $(VENV)/.dev   ## ruff (format and lint) and pyright
@@ -33,8 +33,14 @@ bench: $(VENV)/.bench  ## the benchmarks that need no data outside the repositor
 docs: $(VENV)/.dev   ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
-figures: $(VENV)/.dev  ## remake the figures of README and docs
+figures: $(VENV)/.dev chromium  ## remake the pictures of README and docs
 	for script in examples/*.py; do $(BIN)/python $$script || exit 1; done
+
+# The interactive page is tested in a browser where there is one; root can get it. Elsewhere those tests say why they skip.
+chromium:
+	@command -v chromium >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+	  echo "no Chromium: the tests of the interactive page will be skipped (apt-get install chromium)"
 
 clean:               ## remove what the other targets made
 	rm -rf $(VENV) site demo-output .coverage .pytest_cache .ruff_cache

@@ -20,11 +20,12 @@ BLOCK = re.compile(r"(<!-- slow -->\n)?```(\w+)\n(.*?)```", flags=re.DOTALL)
 
 SMALL_PYTHON = {
     "load_nyt()": "load_nyt().rows(slice(0, 300))",
-    "n_components=50": "n_components=5, max_epochs=3",
+    "n_components=50": "n_components=5, max_epochs=3, n_sweeps=4",
     "n_held_out=1000": "n_held_out=50",
     ", 1000, ": ", 50, ",
 }
 SMALL_FIT = {"--components": "5", "--holdout": "50"}
+SHORT_FIT = ["--max-epochs", "3", "--sweeps", "4", "--chains", "1"]
 
 
 def blocks(page: Path, language: str) -> list[tuple[bool, str]]:
@@ -77,16 +78,46 @@ def in_small(arguments: list[str], sample: Path) -> list[str]:
     for option, value in SMALL_FIT.items():
         if option in rest:
             rest[rest.index(option) + 1] = value
-    return [verb, *rest, *(["--max-epochs", "3"] if verb in ("fit", "compare") else [])]
+    return [verb, *rest, *(SHORT_FIT if verb in ("fit", "compare") else [])]
+
+
+@pytest.fixture
+def files(workplace):
+    """What the pages take for granted: a table of visits, and a shop's database."""
+    import duckdb
+
+    lines = [f"p{i % 7},code {i % 5},{1 + i % 3}" for i in range(60)]
+    (workplace / "visits.csv").write_text("\n".join(["patient,code,times", *lines]))
+    with duckdb.connect(workplace / "shop.duckdb") as shop:
+        shop.execute("CREATE TABLE sales AS SELECT i % 9 AS customer, i % 4 AS product, 2 AS n FROM range(50) AS t(i)")
+    return workplace
+
+
+@pytest.fixture
+def served_once(monkeypatch):
+    """A server that is interrupted as soon as it answers."""
+
+    def interrupt(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.explore.serve.PageServer.serve_forever", interrupt)
 
 
 @pytest.mark.parametrize("page", with_commands, ids=names(with_commands))
+@pytest.mark.usefixtures("files", "served_once")
 def test_commands_run(page, workplace, capfd, monkeypatch):
-    monkeypatch.setattr("cormorant.cli.demo.QUICK", Scale(n_components=5, n_dims=2, max_epochs=2))
+    monkeypatch.setattr("cormorant.cli.demo.QUICK", Scale(n_components=5, n_dims=2, max_epochs=2, n_sweeps=3))
     sample = workplace / "sample.npz"
     write(load_nyt().rows(slice(0, 300)), sample)
     for arguments in commands(page):
         assert run(in_small(arguments, sample)) == 0, f"cormorant {shlex.join(arguments)}\n{capfd.readouterr().err}"
+
+
+def test_every_verb_has_its_place_on_the_page_of_the_command_line():
+    from cormorant.cli.app import app
+
+    verbs = {command.callback.__name__ for command in app.registered_commands}
+    assert {arguments[0] for arguments in commands(ROOT / "docs" / "command-line.md")} == verbs
 
 
 def test_inline_commands_are_verbs():

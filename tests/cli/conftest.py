@@ -1,6 +1,8 @@
 """A small file of counts, a fit of it, and a way to run commands as the shell would."""
 
+import errno
 import json
+import os
 from dataclasses import dataclass
 
 import pytest
@@ -9,7 +11,8 @@ from cormorant.cli import run
 from cormorant.data import write
 from cormorant.datasets import simulate
 
-SMALL = ["--components", "6", "--dims", "2", "--max-epochs", "6", "--jobs", "1"]
+SHORT = ["--inference", "structured", "--components", "6", "--max-epochs", "6", "--jobs", "1"]
+SMALL = [*SHORT, "--dims", "2"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,26 @@ def cormorant(capfd):
         return Ran(code, *capfd.readouterr())
 
     return call
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """An empty folder to run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Make a function of some module fail as on a full disk."""
+
+    def fill(name):
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(name, full)
+
+    return fill
 
 
 @pytest.fixture(scope="session")

@@ -38,14 +38,17 @@ def test_it_tells_the_story(told):
 
 def test_it_says_where_the_figures_are(told):
     folder, _, said = told
-    for name in ("correlations.png", "weights.png", "convergence.png"):
+    for name in ("correlations", "graph", "components", "weights", "convergence", "comparison"):
+        name = f"{name}.png"
         assert str(folder / name) in said
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
         assert (folder / name).stat().st_size > 10_000
 
 
 def test_its_tables_and_models_can_be_read(told):
-    folder, _, _ = told
+    folder, _, said = told
+    assert str(folder / "page.html") in said
+    assert b"New York Times articles" in (folder / "page.html").read_bytes()
     components = pd.read_csv(folder / "components.csv")
     assert len(components["top_columns"][0].split("; ")) == 10
     assert len(pd.read_csv(folder / "correlations.csv")) > 1

@@ -1,26 +1,29 @@
 """`cormorant fit` writes a model that knows its data, its settings and the rows it did not see."""
 
 import json
+import re
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cormorant as library
+from cormorant.cli.watching import watching
 from cormorant.data import hold_out, write
 
-from .conftest import SMALL
+from .conftest import SHORT, SMALL
 
 
 def test_the_model_is_that_of_the_library(cormorant, counts, counts_file, tmp_path):
     out = tmp_path / "deep" / "fit"
     ran = cormorant("fit", counts_file, "--model", "scaled-hgp", "--out", out, "--holdout", 60, "--seed", 5,
-                    "--components", 6, "--max-epochs", 6, "--json")  # fmt: skip
+                    "--json", *SHORT)  # fmt: skip
     assert ran.code == 0
     split = hold_out(counts, 60, 5)
     model = library.load(out)
     with pytest.warns(library.estimators.TruncationWarning):
-        expected = library.ScaledHGP(6, max_epochs=6, random_state=5).fit(split.train)
+        expected = library.ScaledHGP(6, inference="structured", max_epochs=6, random_state=5).fit(split.train)
     np.testing.assert_allclose(model.components_, expected.components_)
     np.testing.assert_array_equal(model.held_out_rows_, split.held_out_index)
     assert ran.json["model"] == "scaled-hgp"
@@ -44,6 +47,7 @@ def test_what_is_said_goes_to_standard_error(cormorant, counts_file, tmp_path):
     assert ran.code == 0
     assert ran.out == ""
     assert "300 rows x 30 columns" in ran.err
+    assert re.search(r"This takes about \d+ seconds at most and \d\.\d GB of memory", ran.err)
     # The library's warning and reason, in the words of the command line.
     assert "note: all 6 components are in use" in ran.err
     assert "raise --components" in ran.err
@@ -83,18 +87,16 @@ def test_force_spares_what_is_not_ours(cormorant, counts_file, tmp_path):
     precious.write_text("the only copy")
     ran = cormorant("fit", counts_file, "--out", precious.parent, "--force", *SMALL)
     assert ran.code == 2
-    assert "was not written by cormorant" in ran.err
+    assert "holds files that were not written by cormorant (chapter.tex)" in ran.err
     assert precious.read_text() == "the only copy"
 
 
-def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("safetensors.numpy.save_file", full)
+def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, full_disk):
+    full_disk("safetensors.numpy.save_file")
     ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *SMALL)
     assert ran.code == 1
-    assert "No space left on device" in ran.err
+    assert f"{tmp_path / 'fit'} could not be written: No space left on device" in ran.err
+    assert len(ran.err.splitlines()) <= 2  # beside a note on the truncation
     assert list(tmp_path.iterdir()) == []
 
 
@@ -102,11 +104,16 @@ def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, monkeyp
     ("options", "said"),
     [
         (["--model", "lda"], "one of cnpf, softplus-cnpf, scaled-hgp, hgp; got 'lda'"),
-        (["--model", "hgp", "--dims", "3"], "hgp has none"),
+        (["--model", "hgp", "--dims", "3"], "--dims does nothing here: hgp has none"),
+        (["--model", "hgp", "--sigma-m2", "3"], "--sigma-m2 does nothing here"),
+        (["--validation", "most"], "--validation must be 'auto', a fraction"),
+        (["--stopping", "never"], "--stopping must be"),
+        (["--a0", "-1"], "--a0 must be"),
+        (["--tol", "small"], "--tol"),
         (["--components", "0"], "--components"),
         (["--components", "many"], "--components"),
         (["--batch-size", "0"], "--batch-size must be a whole number"),
-        (["--inference", "magic"], "structured, mean-field; got 'magic'"),
+        (["--inference", "magic"], "got 'magic'"),
         (["--allocation", "magic"], "zero-order, digamma; got 'magic'"),
         (["--holdout", "300"], "--holdout"),
         (["--jobs", "0"], "--jobs"),
@@ -118,6 +125,52 @@ def test_bad_options(cormorant, counts_file, tmp_path, options, said):
     assert ran.code == 2
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_without_names_keep_their_numbers(fit_folder, counts):
+    """In the fit they come in another order, since some were held out."""
+    model = library.load(fit_folder)
+    assert sorted(map(int, [*model.row_names_, *model.held_out_rows_])) == list(range(300))
+    row = int(model.row_names_[7])
+    np.testing.assert_allclose(model.transform(counts.rows([row]))[0], model._row_weights[7], rtol=1e-3)
+
+
+def test_the_sampler_gives_intervals(cormorant, counts_file, tmp_path):
+    sampler = ["--inference", "gibbs", "--chains", "1", "--sweeps", "6", "--samples", "3"]
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--json", *SMALL, *sampler)
+    assert ran.json["parameters"]["n_sweeps"] == 6
+    shown = cormorant("correlations", tmp_path / "fit", "--among", 6, "--json").json["pairs"]
+    assert all(pair["low"] <= pair["high"] for pair in shown)
+    assert " to " in cormorant("correlations", tmp_path / "fit", "--among", 6).out
+
+
+def test_an_interrupted_fit_is_kept(cormorant, counts_file, tmp_path, monkeypatch):
+    def interrupt(info, state):
+        if info.epoch == 3:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def interrupted(labels, quiet):
+        with watching(labels, quiet) as callbacks:
+            yield {label: [*callbacks[label], interrupt] for label in labels}
+
+    monkeypatch.setattr("cormorant.cli.fit.watching", interrupted)
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *SMALL)
+    assert ran.code == 1
+    last = ran.err.splitlines()[-1]  # after a note on the truncation
+    assert last == f"error: interrupted after 3 epochs; the state so far is kept, in {tmp_path / 'fit'}."
+    assert library.load(tmp_path / "fit").interrupted_
+
+
+def test_an_interrupted_forecast_ends_it_all(cormorant, counts_file, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.cli.forecast.run_trial", stop)
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", *SMALL)
+    assert ran.code == 1
+    assert "interrupted; nothing was written" in ran.err
     assert list(tmp_path.iterdir()) == []
 
 

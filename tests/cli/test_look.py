@@ -7,6 +7,8 @@ import pytest
 import cormorant as library
 from cormorant.models.cnpf import MODELS
 
+from .conftest import SHORT
+
 
 def test_components(cormorant, fit_folder):
     ran = cormorant("components", fit_folder, "--top", 30, "--limit", 2)
@@ -47,7 +49,7 @@ def test_correlations_json(cormorant, fit_folder):
 
 
 def test_a_model_without_correlations_says_so(cormorant, counts_file, tmp_path):
-    cormorant("fit", counts_file, "--model", "hgp", "--out", tmp_path / "fit", "--components", 6, "--max-epochs", 3)
+    cormorant("fit", counts_file, "--model", "hgp", "--out", tmp_path / "fit", *SHORT)
     ran = cormorant("correlations", tmp_path / "fit")
     assert ran.code == 2
     assert "HGP has no correlations" in ran.err
@@ -60,9 +62,10 @@ def test_info(cormorant):
     assert "Models" in cormorant("info").out
 
 
-@pytest.mark.parametrize("verb", ["components", "correlations", "evaluate"])
+@pytest.mark.parametrize("verb", ["components", "correlations", "evaluate", "rows", "export", "explore"])
 @pytest.mark.parametrize("fault", ["missing", "no arrays", "cut arrays", "damaged json", "newer"])
-def test_fits_that_cannot_be_read(cormorant, fit_folder, counts_file, tmp_path, verb, fault):
+def test_fits_that_cannot_be_read(cormorant, fit_folder, counts_file, tmp_path, monkeypatch, verb, fault):
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "fit"
     if fault != "missing":
         shutil.copytree(fit_folder, folder)
@@ -75,7 +78,7 @@ def test_fits_that_cannot_be_read(cormorant, fit_folder, counts_file, tmp_path, 
         document.write_text("{")
     elif fault == "newer":
         document.write_text('{"format": 999}')
-    ran = cormorant(verb, folder, *([counts_file] if verb == "evaluate" else []))
+    ran = cormorant(verb, folder, *([counts_file] if verb in ("evaluate", "rows") else []))
     assert ran.code == 2
     assert ran.out == ""
     assert str(folder) in ran.err

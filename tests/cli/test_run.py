@@ -7,20 +7,40 @@ import numpy as np
 import pytest
 
 from cormorant.cli import run
-from cormorant.cli.errors import explain
+from cormorant.cli.errors import StoppedEarly, explain, in_options
+
+VERBS = [
+    "demo",
+    "prepare",
+    "fit",
+    "evaluate",
+    "compare",
+    "components",
+    "correlations",
+    "rows",
+    "explore",
+    "export",
+    "simulate",
+    "info",
+]
 
 
 def test_help_tells_the_verbs(cormorant):
     for arguments in ([], ["--help"]):
         ran = cormorant(*arguments)
         assert ran.code == 0
-        for verb in ("demo", "fit", "evaluate", "compare", "components", "correlations", "info"):
-            assert verb in ran.out
+        for verb in VERBS:
+            assert f" {verb} " in ran.out
 
 
-@pytest.mark.parametrize("verb", ["demo", "fit", "evaluate", "compare", "components", "correlations", "info"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_an_example(cormorant, verb):
     assert f"Example: cormorant {verb}" in cormorant(verb, "--help").out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_but_the_demo_speaks_to_machines(cormorant, verb):
+    assert ("--json" in cormorant(verb, "--help").out) == (verb != "demo")
 
 
 def test_version(cormorant):
@@ -45,8 +65,10 @@ def test_debug_shows_the_traceback(place):
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (KeyboardInterrupt(), 130, "interrupted"),
-        (PermissionError(13, "Permission denied", "x"), 1, "Permission denied"),
+        (KeyboardInterrupt(), 1, "interrupted; nothing was written"),
+        (StoppedEarly("interrupted after 3 epochs"), 1, "interrupted after 3 epochs"),
+        (PermissionError(13, "Permission denied", "x"), 1, "x: Permission denied."),
+        (IsADirectoryError("x is a folder"), 2, "x is a folder"),
         (ImportError("pip install 'cormorant[anndata]'"), 1, "pip install"),
         (MemoryError(), 1, "--batch-size"),
         (ZeroDivisionError("division by zero"), 1, "ZeroDivisionError: division by zero (a bug?"),
@@ -76,8 +98,31 @@ def test_an_interrupted_command(cormorant, monkeypatch, counts_file):
 
     monkeypatch.setattr("cormorant.cli.compare.load_counts", stop)
     ran = cormorant("compare", counts_file)
-    assert ran.code == 130
-    assert "interrupted" in ran.err
+    assert ran.code == 1
+    assert ran.err == "error: interrupted; nothing was written. Run the command again.\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("raise n_components (for example to 12)", "raise --components (for example to 12)"),
+        ("a0 must be positive", "--a0 must be positive"),
+        ("the prior of a0 must be proper", "the prior of a0 must be proper"),
+        ("row must be a number from 0 to 3", "--row must be a number from 0 to 3"),
+        ("the first row must be named", "the first row must be named"),
+        ("x exists; pass overwrite=True to replace it", "x exists; add --force to replace it"),
+    ],
+)
+def test_parameters_go_by_the_names_of_their_options(said, meant):
+    assert in_options(said) == meant
+
+
+def test_what_the_library_logs_is_a_note(cormorant, tmp_path):
+    (tmp_path / "twice.csv").write_text("row,column,count\na,b,1\na,b,2\na,c,1\n")
+    ran = cormorant("prepare", tmp_path / "twice.csv", "--out", tmp_path / "counts.npz", "--json")
+    assert ran.err.startswith("note: ")
+    assert "1 duplicated (row, column) pairs were summed" in ran.err
+    assert ran.json["nonzeros"] == 2
 
 
 def test_the_installed_command():

@@ -8,7 +8,7 @@ from cormorant.cli.evaluate import held_out_rows
 from cormorant.data import split_entries, write
 from cormorant.evaluation import perplexity, ranking_metrics
 
-from .conftest import SMALL
+from .conftest import SHORT, SMALL
 
 
 def test_evaluate_scores_the_rows_held_out(cormorant, fit_folder, counts, counts_file):
@@ -38,7 +38,7 @@ def test_evaluate_scores_all_rows_of_another_file(cormorant, fit_folder, counts,
 
 
 def test_evaluate_says_when_it_scores_what_was_fitted(cormorant, counts_file, tmp_path):
-    cormorant("fit", counts_file, "--model", "hgp", "--out", tmp_path / "fit", "--components", 6, "--max-epochs", 3)
+    cormorant("fit", counts_file, "--model", "hgp", "--out", tmp_path / "fit", *SHORT)
     ran = cormorant("evaluate", tmp_path / "fit", counts_file)
     assert ran.code == 0
     assert "note: the fit held no rows out" in ran.err
@@ -85,14 +85,30 @@ def test_compare_prints_one_object(cormorant, counts_file):
 
 
 def test_compare_shows_a_table(cormorant, counts_file):
-    ran = cormorant("compare", counts_file, "--models", "hgp", "--holdout", 50, "--quiet", *SMALL)
+    ran = cormorant("compare", counts_file, "--models", "hgp", "--holdout", 50, "--quiet", *SHORT)
     assert "Perplexity of 50 held-out rows" in ran.out
     assert "10% observed" in ran.out
+
+
+def test_an_interrupted_comparison_shows_what_is_finished(cormorant, counts_file, monkeypatch):
+    import cormorant.evaluation as evaluation
+
+    whole = evaluation.compare
+
+    def cut_short(counts, models, **options):
+        return whole(counts, {"hgp": models["hgp"]}, **options)
+
+    monkeypatch.setattr(evaluation, "compare", cut_short)
+    ran = cormorant("compare", counts_file, "--models", "hgp,cnpf", "--holdout", 50, "--quiet", "--json", *SMALL)
+    assert ran.code == 1
+    assert [record["model"] for record in ran.json["models"]] == ["hgp"]
+    assert "only 1 of 2 models were compared" in ran.err
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--models", "hgp,scaled-hgp"], "--dims does nothing here: hgp, scaled-hgp has none"),
         (["--models", "hgp,lda"], "got 'lda'"),
         (["--models", ","], "at least one model"),
         (["--observed", "1.5"], "--observed must be shares between 0 and 1"),

@@ -35,4 +35,12 @@ def counts() -> Counts:
 def fitted(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
-        return CNPF(n_components=4, n_dims=2, max_epochs=15, random_state=0).fit(counts)
+        return CNPF(n_components=4, n_dims=2, inference="structured", max_epochs=15, random_state=0).fit(counts)
+
+
+@pytest.fixture(scope="session")
+def sampled(counts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        chains = {"n_chains": 2, "n_sweeps": 30, "n_samples": 8}
+        return CNPF(n_components=4, n_dims=2, inference="gibbs", random_state=0, **chains).fit(counts)

@@ -63,8 +63,9 @@ def test_bursts_are_found(fitted, counts):
     """Counts that come in fives are overdispersed, which a Poisson cannot imitate."""
     bursts = as_counts(5 * counts.tocsr(), row_names=counts.row_names, column_names=counts.column_names)
     table = predictive_check(fitted, bursts, n_replicates=20).statistics.set_index("statistic")
-    assert table.loc["dispersion, median", "tail"] == 0.0
-    assert table.loc["share of zeros", "tail"] == 0.0
+    # At most one replicate of twenty comes as far: that is what is called extreme.
+    assert table.loc["dispersion, median", "tail"] <= 0.05
+    assert table.loc["share of zeros", "tail"] <= 0.05
 
 
 def test_the_seed_decides(fitted, counts):

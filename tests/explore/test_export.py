@@ -129,6 +129,23 @@ def test_arviz(fitted, counts):
 
 
 @pytest.mark.usefixtures("arviz")
+def test_arviz_of_samples(sampled, counts):
+    """What was sampled is handed on as it is; only the atoms are drawn, from their gamma given the sample."""
+    data = export.to_arviz(sampled, counts.rows(slice(0, 3)), n_columns=12, random_state=1)
+    globals_ = [[sample.globals for sample in chain] for chain in sampled.samples_]
+    assert dict(data.posterior.sizes) == {"chain": 2, "draw": 8, "component": 4, "column": 12, "other": 4, "row": 3}
+    np.testing.assert_array_equal(data.posterior["w"], [[g.weights for g in chain] for chain in globals_])
+    np.testing.assert_array_equal(data.posterior["alpha"], [[g.alpha for g in chain] for chain in globals_])
+    low, high = np.quantile(data.posterior["correlation"][0], [0.05, 0.95], axis=0)
+    np.testing.assert_allclose([low, high], sampled.correlation_interval_, atol=1e-12)
+    a, mean = data.posterior["a"].to_numpy(), np.array([[g.atom_mean.T for g in chain] for chain in globals_])
+    std = np.array([[(np.sqrt(g.atom_shape) / g.atom_rate).T for g in chain] for chain in globals_])
+    # Over all 2 x 8 x 4 x 12 draws the scores have mean 0; their standard error is one over the root of their number.
+    assert abs(((a - mean) / std).mean()) < 5 / np.sqrt(a.size)
+    assert set(data.constant_data) == {"share"}
+
+
+@pytest.mark.usefixtures("arviz")
 def test_arviz_without_rows(fitted, counts):
     data = export.to_arviz(fitted, n_draws=2)
     assert set(data.groups()) == {"posterior", "constant_data"}

@@ -66,6 +66,8 @@ def test_effective_sample_size_and_rhat():
         slow[:, t] = 0.8 * slow[:, t - 1] + rng.normal(size=4)
     # An autoregression of order one: n (1 - phi) / (1 + phi).
     assert effective_sample_size(slow) == pytest.approx(16_000 / 9, rel=0.15)
+    assert np.isnan(split_rhat(np.ones((2, 1))))
+    assert np.isnan(effective_sample_size(np.ones((2, 1))))
     apart = independent + np.arange(4)[:, None]
     assert split_rhat(apart) > 1.3
     drifting = independent + np.linspace(0.0, 6.0, 1000)
@@ -115,4 +117,5 @@ def test_a_sample_never_holds_less_than_nothing():
 
 def test_starts_follow_the_size_of_the_data():
     assert starts_to_try(10_000, 200) == [(0.5, 200), (0.0, 200), (0.5, 50), (0.0, 50)]
-    assert starts_to_try(500, 20) == [(0.5, 20), (0.0, 20), (0.5, 60)]
+    assert starts_to_try(500, 20) == [(0.5, 60)]
+    assert starts_to_try(500, 80) == [(0.5, 240), (0.5, 20)]

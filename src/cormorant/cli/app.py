@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from cormorant._version import __version__
-from cormorant.cli import compare, components, correlations, demo, evaluate, fit, info
+from cormorant.cli import (
+    compare,
+    components,
+    correlations,
+    demo,
+    evaluate,
+    explore,
+    export,
+    fit,
+    info,
+    prepare,
+    rows,
+    simulate,
+)
 from cormorant.cli.console import out
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -39,11 +52,16 @@ def cormorant(
 
 for verb in (
     demo.demo,
+    prepare.prepare,
     fit.fit,
     evaluate.evaluate,
     compare.compare,
     components.components,
     correlations.correlations,
+    rows.rows,
+    explore.explore,
+    export.export,
+    simulate.simulate,
     info.info,
 ):
     app.command()(verb)

@@ -8,63 +8,57 @@ import typer
 
 from cormorant.cli import options as o
 from cormorant.cli.console import print_json, print_table, say
-from cormorant.cli.progress import fitting
-from cormorant.cli.settings import FitSettings
+from cormorant.cli.errors import StoppedEarly
+from cormorant.cli.expand import Given, with_options
+from cormorant.cli.settings import check_settings, make_estimator
 from cormorant.cli.sources import describe, load_counts
+from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
     from cormorant.evaluation import Comparison
 
 
+@with_options(settings=o.FIT)
 def compare(
     counts: o.CountsArgument,
+    settings: Given,
     models: Annotated[
         str,
         typer.Option("--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf."),
-    ] = "hgp,scaled-hgp,cnpf",
+    ] = "hgp,scaled-hgp,cnpf,softplus-cnpf",
     holdout: Annotated[int, typer.Option("--holdout", min=1, help="Rows kept from every fit, to score on.")] = 1000,
     observed: o.Observed = "0.1,0.5",
-    components: o.Components = None,
-    dims: o.Dims = None,
-    inference: o.Inference = "auto",
-    allocation: o.Allocation = "zero-order",
-    batch_size: o.BatchSize = "auto",
-    max_epochs: o.MaxEpochs = 100,
     seed: o.Seed = 1,
-    jobs: o.Jobs = -1,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Fit several models on the same rows and score them on the same held-out entries.
 
+    Ctrl-C ends the comparison with the models that are finished by then.
+
     Example: cormorant compare nyt --models hgp,cnpf --components 50 --holdout 1000 --observed 0.1,0.5
     """
     from cormorant import evaluation
 
-    settings = FitSettings(components, dims, inference, allocation, batch_size, max_epochs, seed, jobs)
-    chosen = o.names(models)
+    chosen, shares = list(dict.fromkeys(o.names(models))), o.fractions(observed)
     if not chosen:
         raise ValueError("--models must name at least one model, for example hgp,cnpf.")
     for name in chosen:
-        settings.estimator(name)  # a wrong name or value is told before any fit
-    shares = o.fractions(observed)
+        make_estimator(name, settings, seed)  # a wrong name or value is told before any fit
+    check_settings(chosen, settings)
     data = load_counts(counts)
     if not quiet:
         say(f"{counts}: {describe(data)}; {holdout:,} rows held out")
-    with fitting(chosen, quiet) as callbacks:
-        estimators = {name: settings.estimator(name, callbacks[name]) for name in chosen}
+    with watching(chosen, quiet) as callbacks:
+        estimators = {name: make_estimator(name, settings, seed, callbacks[name]) for name in chosen}
         found = evaluation.compare(data, estimators, n_held_out=holdout, observed=shares, seed=seed)
     if json:
-        print_json(
-            {
-                "counts": counts,
-                "n_held_out": found.n_held_out,
-                "seed": found.seed,
-                "models": found.records,
-            }
-        )
+        described = {"counts": counts, "n_held_out": found.n_held_out, "seed": found.seed, "parameters": settings}
+        print_json({**described, "models": found.records})
     else:
         print_comparison(found)
+    if len(found.records) < len(chosen):
+        raise StoppedEarly(f"interrupted; only {len(found.records)} of {len(chosen)} models were compared.")
 
 
 def print_comparison(found: Comparison) -> None:

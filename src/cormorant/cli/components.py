@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cormorant.cli import options as o
-from cormorant.cli.console import print_json, print_table
+from cormorant.cli.console import print_json, print_table, records
+from cormorant.cli.sources import load_fit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 def components(
     fit: o.FitArgument,
     top: Annotated[int, typer.Option("--top", min=1, help="Columns to name for each component.")] = 10,
+    by: Annotated[
+        str, typer.Option("--by", help="What makes a column a top column: mean, lift, frex or divergence.")
+    ] = "mean",
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Show only so many. Default: the components in use.")
     ] = None,
@@ -23,15 +27,14 @@ def components(
 ) -> None:
     """The components of a fitted model, the most used first: share of the counts, weight, top columns.
 
-    Example: cormorant components nyt-cnpf --top 8 --limit 20
+    Example: cormorant components nyt-cnpf --top 8 --by frex --limit 20
     """
-    from cormorant.estimators import load
     from cormorant.explore import tables
 
-    model = load(fit)
-    table = tables.components(model, top).head(limit or model.n_components_used_)
+    model = load_fit(fit)
+    table = tables.components(model, top, by=by).head(limit or model.n_components_used_)
     if json:
-        print_json({"model": model.model.name, "components": table.to_dict("records")})
+        print_json({"model": model.model.name, "components": records(table)})
     else:
         used = f"{model.n_components_used_} of {len(model.weights_)}"
         print_components(table, f"{model.model.name}: {used} components in use")
@@ -41,6 +44,6 @@ def print_components(table: pd.DataFrame, title: str) -> None:
     """A line a component."""
     lines = (
         [line["component"], f"{line['share']:.1%}", f"{line['weight']:.3f}", line["top_columns"]]
-        for line in table.to_dict("records")
+        for line in records(table)
     )
     print_table(title, ["component", "share", "weight", "top columns"], lines)

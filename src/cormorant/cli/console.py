@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Neither guesses at colours nor reads [tags]: names come from data and are shown as they are.
 out = Console(highlight=False, markup=False)
@@ -36,6 +39,11 @@ def complain(message: str) -> None:
 def print_json(value: Any) -> None:
     """One JSON object on standard output, nothing else."""
     out.print(json.dumps(value, indent=2), soft_wrap=True)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The lines of a table as dictionaries of plain values."""
+    return [{str(name): value for name, value in line.items()} for line in table.to_dict("records")]
 
 
 def print_table(title: str, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:

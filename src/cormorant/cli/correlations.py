@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cormorant.cli import options as o
-from cormorant.cli.console import print_json, print_table
+from cormorant.cli.console import print_json, print_table, records
+from cormorant.cli.sources import load_fit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TITLES = {"positive": "Components that go together", "negative": "Components that avoid each other"}
 
 
 def correlations(
     fit: o.FitArgument,
     pairs: Annotated[int, typer.Option("--pairs", min=1, help="Pairs of each sign.")] = 10,
-    among: Annotated[
-        int | None,
-        typer.Option(
-            "--among",
-            min=2,
-            help="Look at so many of the most used. Default: as few as hold 90% of the counts.",
-        ),
-    ] = None,
+    among: o.Among = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Columns to name for each component.")] = 5,
     json: o.Json = False,
 ) -> None:
@@ -31,27 +27,27 @@ def correlations(
 
     Example: cormorant correlations nyt-cnpf --pairs 10
     """
-    from cormorant.estimators import load
     from cormorant.explore import tables
 
-    model = load(fit)
+    model = load_fit(fit)
     table = tables.correlated_pairs(model, pairs, among=among, n_columns=top)
     if json:
-        print_json({"model": model.model.name, "pairs": table.to_dict("records")})
+        print_json({"model": model.model.name, "pairs": records(table)})
     else:
         print_pairs(table)
 
 
 def print_pairs(table: pd.DataFrame) -> None:
     """A table for each sign."""
-    titles = {"positive": "Components that go together", "negative": "Components that avoid each other"}
-    for sign, title in titles.items():
-        lines = (
-            [
-                f"{line['correlation']:+.2f}",
-                f"{line['component']}: {', '.join(line['top_columns'])}",
-                f"{line['other']}: {', '.join(line['other_columns'])}",
-            ]
-            for line in table[table["sign"] == sign].to_dict("records")
-        )
+    for sign, title in TITLES.items():
+        lines = map(_line, records(table[table["sign"] == sign]))
         print_table(title, ["correlation", "component", "other"], lines)
+
+
+def _line(pair: dict[str, Any]) -> list[str]:
+    interval = f" ({pair['low']:+.2f} to {pair['high']:+.2f})" if "low" in pair else ""
+    return [
+        f"{pair['correlation']:+.2f}{interval}",
+        f"{pair['component']}: {', '.join(pair['top_columns'])}",
+        f"{pair['other']}: {', '.join(pair['other_columns'])}",
+    ]

@@ -13,18 +13,20 @@ from cormorant.cli.compare import print_comparison
 from cormorant.cli.components import print_components
 from cormorant.cli.console import say
 from cormorant.cli.correlations import print_pairs
+from cormorant.cli.fit import split_rows
 from cormorant.cli.outputs import check_output, new_folder
-from cormorant.cli.progress import fitting
-from cormorant.cli.records import save_fit, write_record
+from cormorant.cli.records import fit_record, write_record
 from cormorant.cli.sources import SAMPLE, describe
+from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.figure import Figure
 
     from cormorant.data import Counts
     from cormorant.evaluation import Comparison
 
 HELD_OUT, OBSERVED, SEED = 1000, (0.1, 0.5), 1
+PAGE = "page.html"
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,16 @@ class Scale:
 
     n_components: int
     n_dims: int
-    max_epochs: int
+    max_epochs: int  # of the fit that the sampler starts from
+    n_sweeps: int  # of its one chain
 
 
-FULL = Scale(n_components=50, n_dims=25, max_epochs=100)
-QUICK = Scale(n_components=20, n_dims=5, max_epochs=10)
+FULL = Scale(n_components=50, n_dims=25, max_epochs=10, n_sweeps=60)
+QUICK = Scale(n_components=20, n_dims=5, max_epochs=5, n_sweeps=6)
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for tables, figures and fitted models.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Folder for tables, figures, the page and both models.")] = Path(
         "demo-output"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Small and short: seconds, with rougher results.")] = False,
@@ -52,32 +55,34 @@ def demo(
     Example: cormorant demo
     """
     from cormorant import load_nyt
-    from cormorant.explore import tables
+    from cormorant.explore import export, page, tables
 
-    check_output(out, force)
+    check_output(out, force, folder=True)
     counts = load_nyt()
     say(f"New York Times sample: {describe(counts)} (articles x words); {HELD_OUT:,} rows held out.")
     say("Fitting HGP (independent components) and CNPF (correlated components).")
-    models, found = _fit(counts, QUICK if quick else FULL)
-    components, pairs = tables.components(models["cnpf"]), tables.correlated_pairs(models["cnpf"])
+    found = _fit(counts, QUICK if quick else FULL)
+    cnpf = found.models["cnpf"]
+    components, pairs = tables.components(cnpf), tables.correlated_pairs(cnpf)
     print_components(components.head(20), "The 20 most used components of CNPF")
     print_pairs(pairs)
     print_comparison(found)
-    with new_folder(out) as folder:
-        _save_fits(models, found, counts, folder)
-        _write_csv(components, folder / "components.csv")
-        _write_csv(pairs, folder / "correlations.csv")
+    with new_folder(out) as (folder, record):
+        _save_fits(found, counts, folder)
+        export.flat_lists(components).to_csv(folder / "components.csv", index=False)
+        export.flat_lists(pairs).to_csv(folder / "correlations.csv", index=False)
         found.table().to_csv(folder / "comparison.csv")
-        figures = _draw(models, folder)
-        write_record(folder, {"command": "demo", "quick": quick, "seed": SEED, "models": found.records})
-    say("Figures:")
-    for figure in figures:
-        say(f"  {out / figure}")
-    say(f"Tables (CSV) and both fitted models are in {out} too. Look further with:")
+        page.write(cnpf, folder / PAGE, title="New York Times articles")
+        figures = _draw(found, folder)
+        record |= {"command": "demo", "quick": quick, "seed": SEED, "models": found.records}
+    say("Figures, tables (CSV), the interactive page and both fitted models:")
+    for name in (*figures, "components.csv", "correlations.csv", "comparison.csv", PAGE):
+        say(f"  {out / name}")
+    say(f"Open {out / PAGE} in a browser, or look further with:")
     say(f"  cormorant correlations {out / 'cnpf'} --pairs 20")
 
 
-def _fit(counts: Counts, scale: Scale) -> tuple[dict[str, Any], Comparison]:
+def _fit(counts: Counts, scale: Scale) -> Comparison:
     """Both models, fitted and scored on one split."""
     from cormorant import CNPF, HGP
     from cormorant.evaluation import compare
@@ -85,47 +90,53 @@ def _fit(counts: Counts, scale: Scale) -> tuple[dict[str, Any], Comparison]:
     common: dict[str, Any] = {
         "n_components": scale.n_components,
         "max_epochs": scale.max_epochs,
+        "n_sweeps": scale.n_sweeps,
+        "n_chains": 1,
         "random_state": SEED,
         "n_jobs": -1,
     }
-    with fitting(["hgp", "cnpf"], truncation_notes=False) as callbacks:
+    with watching(["hgp", "cnpf"], truncation_notes=False) as callbacks:
         models = {
-            "hgp": HGP(**common, callbacks=callbacks["hgp"]),
-            "cnpf": CNPF(**common, n_dims=scale.n_dims, callbacks=callbacks["cnpf"]),
+            "hgp": HGP(**common, callbacks=tuple(callbacks["hgp"])),
+            "cnpf": CNPF(**common, n_dims=scale.n_dims, callbacks=tuple(callbacks["cnpf"])),
         }
-        return models, compare(counts, models, n_held_out=HELD_OUT, observed=OBSERVED, seed=SEED)
+        found = compare(counts, models, n_held_out=HELD_OUT, observed=OBSERVED, seed=SEED)
+    if len(found.records) < len(models):
+        raise KeyboardInterrupt
+    return found
 
 
-def _save_fits(models: dict[str, Any], found: Comparison, counts: Counts, folder: Path) -> None:
+def _save_fits(found: Comparison, counts: Counts, folder: Path) -> None:
     """The models with the rows that `compare` kept from them, so that `cormorant evaluate` finds those."""
-    from cormorant.data import hold_out
-
-    held_out = hold_out(counts, HELD_OUT, SEED).held_out_index
-    for (name, model), score in zip(models.items(), found.records, strict=True):
+    _, held_out = split_rows(counts, HELD_OUT, SEED)
+    for (name, model), score in zip(found.models.items(), found.records, strict=True):
         model.held_out_rows_ = held_out
-        save_fit(folder / name, model, SAMPLE, counts, SEED, score["seconds"])
+        model.save(folder / name)
+        write_record(folder / name, fit_record(model, SAMPLE, counts, SEED, score["seconds"]))
 
 
-def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Lists of columns as text with semicolons between, which names seldom contain."""
-    lists = [name for name in table.columns if name.endswith("columns")]
-    table.assign(**{name: table[name].str.join("; ") for name in lists}).to_csv(path, index=False)
-
-
-def _draw(models: dict[str, Any], folder: Path) -> list[str]:
+def _draw(found: Comparison, folder: Path) -> list[str]:
     """The figures, made without pyplot: no window, no state left behind."""
-    from matplotlib.figure import Figure
-
     from cormorant.explore import figures
 
-    cnpf = models["cnpf"]
+    cnpf = found.models["cnpf"]
     drawings = {
-        "correlations.png": ((10.0, 8.0), lambda ax: figures.correlation_heatmap(cnpf, ax)),
-        "weights.png": ((6.5, 3.2), lambda ax: figures.sorted_weights(cnpf, ax)),
-        "convergence.png": ((6.5, 3.2), lambda ax: figures.convergence(models, ax)),
+        "correlations.png": _page((10.0, 8.0), lambda ax: figures.correlation_heatmap(cnpf, ax)),
+        "graph.png": _page((10.0, 8.0), lambda ax: figures.correlation_graph(cnpf, ax), frame=False),
+        "components.png": _page((8.0, 5.0), lambda ax: figures.component_panels(cnpf, ax), frame=False),
+        "weights.png": _page((6.5, 3.2), lambda ax: figures.sorted_weights(cnpf, ax)),
+        "convergence.png": _page((6.5, 3.2), lambda ax: figures.convergence(found.models, ax)),
+        "comparison.png": _page((6.5, 2.4), lambda ax: figures.model_comparison(found.table(), ax)),
     }
-    for name, (size, draw) in drawings.items():
-        page = Figure(figsize=size, layout="constrained")
-        draw(page.add_subplot())
-        page.savefig(folder / name, dpi=160, bbox_inches="tight")
+    for name, drawing in drawings.items():
+        drawing.savefig(folder / name, dpi=160, bbox_inches="tight")
     return list(drawings)
+
+
+def _page(size: tuple[float, float], draw: Any, frame: bool = True) -> Figure:
+    """A drawing on a page of its own; without a frame it fills the page."""
+    from matplotlib.figure import Figure
+
+    page = Figure(figsize=size, layout="constrained" if frame else None)
+    draw(page.add_subplot() if frame else page.add_axes((0.01, 0.01, 0.98, 0.98)))
+    return page

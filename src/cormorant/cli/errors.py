@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 from typing import Any, cast
 
 import typer
 
-USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+from cormorant.cli.options import FIT, READ, SIMULATE
+
+USAGE, FAILURE = 2, 1
 PACKAGE = Path(__file__).parents[1]
 
 # Typer's class of usage errors, wherever the installed version keeps it.
 _TYPER_ERROR = cast(type[Exception], typer.BadParameter.__bases__[0])
 
 # The library speaks of parameters; on the command line they are options.
-_OPTIONS = {
-    "n_components": "--components",
-    "n_dims": "--dims",
+_OPTIONS = {setting.parameter: setting.flag.split("/")[0] for setting in (*SIMULATE, *READ, *FIT)} | {
     "n_held_out": "--holdout",
-    "max_epochs": "--max-epochs",
-    "batch_size": "--batch-size",
-    "n_jobs": "--jobs",
+    "random_state": "--seed",
+}
+_WORDS = {
+    "pass overwrite=True": "add --force",
+    "give format= one of": "say which by cormorant prepare --format, one of",
+    "weights=True accepts fractions": "cormorant prepare --weights accepts fractions",
 }
 
 
 class OutputError(OSError):
     """A place that cannot be written to."""
+
+
+class StoppedEarly(Exception):
+    """An interrupt after which something is left; the message says what."""
 
 
 def explain(error: BaseException) -> tuple[str, int]:
@@ -37,12 +45,14 @@ def explain(error: BaseException) -> tuple[str, int]:
     """
     if isinstance(error, _TYPER_ERROR):
         return _usage(error), USAGE
+    if isinstance(error, StoppedEarly):
+        return in_options(_one_line(error)), FAILURE
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; nothing was written.", INTERRUPTED
+        return "interrupted; nothing was written. Run the command again.", FAILURE
     if isinstance(error, FileNotFoundError):
         return _missing(error), USAGE
-    if isinstance(error, FileExistsError | IsADirectoryError):
-        return _one_line(error), USAGE
+    if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
+        return in_options(_one_line(error)), USAGE
     if isinstance(error, ValueError) and _is_ours(error):
         return in_options(_one_line(error)), USAGE
     if isinstance(error, OSError | ImportError):
@@ -53,9 +63,15 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 
 def in_options(message: str) -> str:
-    """The message with parameters under the names of their options."""
+    """The message with parameters under the names of their options.
+
+    Names of one common word ("row", "count") are parameters only where the message begins with them.
+    """
+    for words, ours in _WORDS.items():
+        message = message.replace(words, ours)
     for parameter, option in _OPTIONS.items():
-        message = message.replace(parameter, option)
+        place = rf"\b{parameter}\b(?!=)" if "_" in parameter else rf"^{parameter}(?= must )"
+        message = re.sub(place, option, message)
     return message
 
 
@@ -77,4 +93,6 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__

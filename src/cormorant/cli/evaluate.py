@@ -9,7 +9,7 @@ import typer
 from cormorant.cli import options as o
 from cormorant.cli.console import note, print_json, print_table
 from cormorant.cli.records import read_record
-from cormorant.cli.sources import fingerprint, load_counts
+from cormorant.cli.sources import counts_for, fingerprint, load_fit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,12 +28,9 @@ def evaluate(
 
     Example: cormorant evaluate nyt-cnpf nyt --observed 0.1,0.5
     """
-    from cormorant.estimators import load
-    from cormorant.estimators.inputs import to_counts
-
     shares = o.fractions(observed)
-    model = load(fit)
-    data = to_counts(model, load_counts(counts), reset=False)  # the columns must be those of the fit
+    model = load_fit(fit)
+    data = counts_for(model, counts)
     record = read_record(fit)
     rows = held_out_rows(model, record, data)
     if rows is None and is_fitted_to(model, record, data):
@@ -47,7 +44,8 @@ def evaluate(
     metrics = list(scores[str(shares[0])])
     if json:
         by_metric = {metric: {share: score[metric] for share, score in scores.items()} for metric in metrics}
-        print_json({"model": model.model.name, "rows": scored.n_rows, "held_out": rows is not None, **by_metric})
+        described = {"model": model.model.name, "fit": str(fit), "counts": counts}
+        print_json({**described, "rows": scored.n_rows, "held_out": rows is not None, **by_metric})
         return
     which = "rows" if rows is None else "held-out rows"
     lines = (
@@ -69,10 +67,12 @@ def is_fitted_to(model: Any, record: dict[str, Any], data: Counts) -> bool:
 
     A model saved from Python has no record of its counts: then the number of rows has to do.
     """
+    from cormorant.explore.row_weights import kept_weights
+
     if "counts_sha256" in record:
         return record["counts_sha256"] == fingerprint(data)
-    n_fitted = 0 if model._row_weights is None else len(model._row_weights)
-    return data.n_rows == n_fitted + len(model.held_out_rows_)
+    weights = kept_weights(model)
+    return data.n_rows == (0 if weights is None else len(weights)) + len(model.held_out_rows_)
 
 
 def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.Generator]:

@@ -19,7 +19,9 @@ PACKAGES = (
     "duckdb",
     "matplotlib",
     "safetensors",
+    "networkx",
     "anndata",
+    "arviz",
 )
 
 

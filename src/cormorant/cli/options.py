@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share, and how their text is read."""
+"""Options of the verbs: those that several share, and tables of those that go to the library as they are."""
 
 from __future__ import annotations
 
@@ -7,35 +7,30 @@ from typing import Annotated
 
 import typer
 
+from cormorant.cli.expand import panel
+
 CountsArgument = Annotated[
     str,
     typer.Argument(
         metavar="COUNTS",
-        help="File of counts in any format that cormorant.read knows, or nyt for the embedded sample.",
+        help="File of counts in any format that cormorant.read tells by its name, or nyt for the embedded sample.",
     ),
 ]
 FitArgument = Annotated[Path, typer.Argument(metavar="FIT", help="Folder written by cormorant fit.")]
-Components = Annotated[
+CountsOption = Annotated[
+    str | None,
+    typer.Option("--counts", metavar="COUNTS", help="Rows to take in place of those that the fit saw; or nyt."),
+]
+Model = Annotated[str, typer.Option("--model", help="cnpf, softplus-cnpf, scaled-hgp or hgp.")]
+Among = Annotated[
     int | None,
-    typer.Option("--components", min=1, help="Most components there can be (truncation). Default: 200."),
+    typer.Option("--among", min=2, help="So many of the most used components. Default: those with 90% of the counts."),
 ]
-Dims = Annotated[
-    int | None,
-    typer.Option("--dims", min=1, help="Dimension of the locations, which carry correlations. Default: 25."),
-]
-Inference = Annotated[str, typer.Option("--inference", help="auto, structured, or mean-field (the paper's).")]
-Allocation = Annotated[
-    str,
-    typer.Option("--allocation", help="How structured inference shares counts out: zero-order or digamma."),
-]
-BatchSize = Annotated[str, typer.Option("--batch-size", help="Rows a step visits: a number, all, or auto.")]
-MaxEpochs = Annotated[int, typer.Option("--max-epochs", min=1, help="Most passes over the rows.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the held-out rows and of the fit.")]
-Jobs = Annotated[int, typer.Option("--jobs", help="Threads; -1 takes every core. Results do not depend on it.")]
 Observed = Annotated[
     str,
     typer.Option("--observed", help="Shares of a held-out row's entries that are shown, with commas between."),
 ]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the held-out rows and of the fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks; notes and errors only.")]
@@ -66,3 +61,126 @@ def batch_size(text: str) -> int | str | None:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"--batch-size must be a whole number of at least 1, all, or auto; got {text!r}.")
     return int(text)
+
+
+def number_or_word(text: str) -> int | float | str:
+    """A whole number, a fraction, or else the text as it is (whose reader says what is wrong with it)."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def stop_words(text: str) -> str | list[str] | None:
+    """What the readers call stop_words: "english", None, or a list of words from a file."""
+    if text in ("english", "none"):
+        return None if text == "none" else text
+    return Path(text).read_text(encoding="utf-8").split()
+
+
+#: Every parameter of the estimators that a command line can give.
+FIT = (
+    *panel(
+        "Size",
+        ("n_components", "--components", int, "Most components there can be (truncation). Default: 200.", 1),
+        ("n_dims", "--dims", int, "Dimension of the locations, which carry correlations. Default: 25.", 1),
+    ),
+    *panel(
+        "Inference",
+        (
+            "inference", "--inference", str,
+            "gibbs (samples), structured, mean-field (the paper's), or auto: gibbs where it can. Default: auto.",
+        ),
+        (
+            "allocation", "--allocation", str,
+            "How structured inference shares counts out: zero-order or digamma. Default: zero-order.",
+        ),
+        ("batch_size", "--batch-size", batch_size, "Rows a step visits: a number, all, or auto. Default: auto."),
+        ("max_epochs", "--max-epochs", int, "Most passes over the rows. Default: 100.", 1),
+        ("tol", "--tol", float, "Smallest relative improvement that counts as one. Default: 0.001."),
+        ("patience", "--patience", int, "Checks without an improvement before the fit stops. Default: 3.", 1),
+        ("stopping", "--stopping", str, "What to stop by: validation, bound or auto. Default: auto."),
+        (
+            "validation", "--validation", number_or_word,
+            "Rows kept aside to stop by: a number, a fraction, or auto. Default: auto.",
+        ),
+        ("n_chains", "--chains", int, "Chains of the sampler. Default: 2, or 1 for large data.", 1),
+        ("n_sweeps", "--sweeps", int, "Sweeps of each chain. Default: 90, or 30 for large data.", 1),
+        ("n_samples", "--samples", int, "Samples kept of each chain. Default: 10.", 1),
+        (
+            "learning_offset", "--learning-offset", float,
+            "Steps of stochastic inference are (offset + t) to the power of minus decay.",
+        ),
+        ("learning_decay", "--learning-decay", float, "See --learning-offset."),
+        ("n_jobs", "--jobs", int, "Threads; -1 takes every core. Results do not depend on it.", None, -1),
+    ),
+    *panel(
+        "Hyper-parameters (the paper's names; by default the scheme's own)",
+        ("a0", "--a0", float, "Shape of the gamma prior of the atoms."),
+        ("b0", "--b0", float, "Rate of that prior."),
+        ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations."),
+        ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean. Default: 10.0."),
+        ("a_alpha", "--a-alpha", float, "Shape of the prior of alpha, the mass of the process. Default: 1.0."),
+        ("b_alpha", "--b-alpha", float, "Its rate. Default: 0.01."),
+        ("a_c", "--a-c", float, "Shape of the prior of c, the rate of the process. Default: 1.0."),
+        ("b_c", "--b-c", float, "Its rate. Default: 0.01."),
+    ),
+)  # fmt: skip
+
+#: Every option of `cormorant.read`.
+READ = (
+    *panel(
+        "Reading",
+        (
+            "format", "--format", str,
+            "npz, matrix-market, uci, lda-c, svmlight, csv, tsv, parquet, h5ad, text or jsonl. Default: by the name.",
+        ),
+        ("vocabulary", "--vocabulary", str, "File with the names of the columns, one a line."),
+        ("row_names", "--row-names", str, "File with the names of the rows, one a line."),
+        ("weights", "--weights", bool, "Accept fractions as counts."),
+    ),
+    *panel(
+        "Tables (csv, tsv, parquet)",
+        ("row", "--row", str, "Column of the row labels (of jsonl: field). Default: the first."),
+        ("column", "--column", str, "Column of the column labels. Default: the second."),
+        ("count", "--count", str, "Column of the counts; where only row and column are given, each line counts once."),
+        ("header", "--header/--no-header", bool, "Without a header, columns go by their positions, from 0."),
+        ("delimiter", "--delimiter", str, "Character between fields."),
+    ),
+    *panel(
+        "Text (text, jsonl)",
+        ("text", "--text", str, "Field that holds the text (jsonl)."),
+        ("min_df", "--min-df", number_or_word, "Documents that a word must be in: a number, or a share with a point."),
+        ("max_df", "--max-df", number_or_word, "Documents that a word may be in at most, likewise."),
+        ("max_features", "--max-features", int, "Most words.", 1),
+        ("stop_words", "--stop-words", stop_words, "Words left out: english, none, or a file with one a line."),
+        ("token_pattern", "--token-pattern", str, "Regular expression of a word."),
+    ),
+    *panel(
+        "Other formats",
+        ("layer", "--layer", str, "Layer to take in place of X (h5ad)."),
+        ("n_columns", "--n-columns", int, "Number of columns (lda-c, svmlight).", 1),
+        ("zero_based", "--zero-based/--one-based", bool, "Where indices begin (svmlight)."),
+    ),
+)  # fmt: skip
+
+#: Sizes and numbers that data are drawn with.
+SIMULATE = (
+    *panel(
+        "Size",
+        ("n_rows", "--rows", int, "Rows. Default: 1000.", 1),
+        ("n_columns", "--columns", int, "Columns. Default: 200.", 1),
+        ("n_components", "--components", int, "Components. Default: 10; 50 with --prior.", 1),
+        ("n_dims", "--dims", int, "Dimension of the locations. Default: 5.", 1),
+    ),
+    *panel(
+        "Numbers (without --prior)",
+        ("row_total", "--row-total", float, "Expected total of an average row. Default: 100.0."),
+        ("a0", "--a0", float, "Shape of the atoms: small means few columns a component. Default: 0.1."),
+        ("weight", "--weight", float, "w, the same for every component. Default: 0.5."),
+        ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5."),
+        ("sigma_m2", "--sigma-m2", float, "Variance of the row means. Default: 0.25."),
+    ),
+)

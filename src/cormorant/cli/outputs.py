@@ -1,62 +1,82 @@
-"""Folders that appear whole or not at all, and are replaced only on request."""
+"""Outputs that appear whole or not at all, are replaced only on request, and have their record beside them."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from cormorant.cli.console import print_json, say
 from cormorant.cli.errors import OutputError
-from cormorant.cli.records import RECORD
+from cormorant.cli.records import strangers, write_record
 
 
-def check_output(path: Path, force: bool) -> None:
+def check_output(path: Path, force: bool, *, folder: bool) -> None:
     """Refuse before the work, not after it: an existing output, or a place that cannot be written."""
     if path.exists():
-        if not force:
-            raise FileExistsError(f"{path} exists; choose another --out, or add --force to replace it.")
-        if not _replaceable(path):
-            raise FileExistsError(f"{path} was not written by cormorant, so --force does not replace it.")
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise OutputError(f"cannot write in {parent}; choose another --out.")
+        _check_replaceable(path, force, folder)
+    parent = next(place for place in path.absolute().parents if place.exists())
+    try:
+        tempfile.TemporaryDirectory(dir=parent).cleanup()  # permissions do not tell everything: one has to try
+    except OSError as error:
+        raise OutputError(f"cannot write in {parent} ({error.strerror}); choose another --out.") from error
 
 
-def _replaceable(path: Path) -> bool:
-    """An empty folder, or one that a command or `save` wrote; never somebody's home."""
-    if not path.is_dir():
-        return False
-    return not any(path.iterdir()) or any((path / name).is_file() for name in (RECORD, "model.json"))
+def _check_replaceable(path: Path, force: bool, folder: bool) -> None:
+    """A file that was named, or a folder with nothing in it that cormorant did not write; never somebody's home."""
+    if path.is_dir() != folder:
+        kinds = ("a file", "a folder") if folder else ("a folder", "a file")
+        raise FileExistsError(f"{path} is {kinds[0]}, and {kinds[1]} is to be written; choose another --out.")
+    if not force:
+        raise FileExistsError(f"{path} exists; choose another --out, or add --force to replace it.")
+    if folder and (others := strangers(path)):
+        raise FileExistsError(
+            f"{path} holds files that were not written by cormorant ({others[0]}), so --force does not replace it; "
+            "choose another --out."
+        )
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its place (and that of an older one) once all is written."""
-    path = path.absolute()
+def new_folder(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A folder to fill and a record to fill in, which take their place (and that of older ones) once all is written."""
+    from cormorant.estimators.folders import whole_folder
+
+    record: dict[str, Any] = {}
+    with _told(path), whole_folder(path) as made:
+        yield made, record
+        write_record(made, record)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A file to make and a record to fill in, likewise."""
+    from cormorant.explore.files import new_path
+
+    record: dict[str, Any] = {}
+    with _told(path):
+        with new_path(path, overwrite=True) as made:
+            yield made, record
+        write_record(path, record)
+
+
+def report(out: Path, record: dict[str, Any], json: bool, *lines: str) -> None:
+    """What was written: to machines its record, to people some lines."""
+    if json:
+        print_json({**record, "out": str(out)})
+        return
+    for line in lines:
+        say(line)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """A disk that is full, or a place that may not be written to, in one line that names what was asked for."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        yield
     except OSError as error:
-        raise OutputError(f"cannot write in {path.parent} ({error.strerror}); choose another --out.") from error
-    try:
-        made = workshop / "new"
-        made.mkdir()
-        yield made
-        _take_place(made, path, workshop / "old")
-    finally:
-        shutil.rmtree(workshop, ignore_errors=True)
-
-
-def _take_place(made: Path, path: Path, old: Path) -> None:
-    """Move what was made to its path and what was there to `old`, or leave both as they were."""
-    if path.exists():
-        path.rename(old)
-    try:
-        made.rename(path)
-    except BaseException:
-        if old.exists():
-            old.rename(path)
-        raise
+        reason = (error.strerror or str(error)).removeprefix("the model could not be saved: ")
+        raise OutputError(
+            f"{path} could not be written: {reason}. Nothing is left of it; free the disk, or choose another --out."
+        ) from error

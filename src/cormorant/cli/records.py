@@ -1,4 +1,4 @@
-"""`run.json`, beside every output: what made it and from which counts."""
+"""What made an output, and from which counts: `run.json` in a folder, `NAME.run.json` beside a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 RECORD = "run.json"
 
 
-def save_fit(folder: Path, estimator: Any, source: str, counts: Counts, seed: int, seconds: float) -> dict[str, Any]:
-    """Save a fitted model in a folder with its record, and return the record.
+def fit_record(estimator: Any, source: str, counts: Counts, seed: int, seconds: float) -> dict[str, Any]:
+    """The record of a fit.
 
     Args:
-        folder: Where to.
         estimator: The fitted model, its `held_out_rows_` set.
         source: What the user called the counts.
         counts: All rows, those held out too.
@@ -27,7 +26,7 @@ def save_fit(folder: Path, estimator: Any, source: str, counts: Counts, seed: in
         seconds: What the fit took.
     """
     parameters = {k: v for k, v in estimator.get_params().items() if k not in ("callbacks", "verbose")}
-    record = {
+    return {
         "command": "fit",
         "model": estimator.model.name,
         "counts": source,
@@ -40,21 +39,41 @@ def save_fit(folder: Path, estimator: Any, source: str, counts: Counts, seed: in
         "stop_reason": estimator.stop_reason_,
         "seconds": round(seconds, 3),
     }
-    estimator.save(folder, overwrite=True)
-    write_record(folder, record)
-    return record
 
 
-def write_record(folder: Path, record: dict[str, Any]) -> None:
-    """Write the record of an output."""
+def size_record(counts: Counts) -> dict[str, Any]:
+    """The part of a record that tells counts that were written."""
+    size = {"rows": counts.n_rows, "columns": counts.n_columns, "nonzeros": counts.nnz}
+    return {**size, "counts_sha256": fingerprint(counts)}
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write the record of a folder, which then lists the files in it, or of a file, beside it."""
     document = {"cormorant": __version__, **record}
-    (folder / RECORD).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    if path.is_dir():
+        document["files"] = [*_files(path), RECORD]
+    record_path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
-def read_record(folder: Path) -> dict[str, Any]:
+def read_record(path: Path) -> dict[str, Any]:
     """The record of an output; empty where there is none that can be read."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = json.loads(record_path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def record_path(path: Path) -> Path:
+    """Where the record of an output is."""
+    return path / RECORD if path.is_dir() else path.with_name(f"{path.name}.{RECORD}")
+
+
+def strangers(folder: Path) -> list[str]:
+    """Files in a folder that neither its record nor `save` put there."""
+    own = {*read_record(folder).get("files", ()), RECORD, "model.json", "arrays.safetensors"}
+    return [file for file in _files(folder) if file not in own]
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if not file.is_dir())

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from cormorant.cli.options import batch_size
+from cormorant.cli.expand import Given
+from cormorant.cli.options import FIT
 
 
-@dataclass(frozen=True)
-class FitSettings:
-    """What the command line says about a fit; None leaves it to the library."""
+def make_estimator(model: str, given: Given, seed: int, callbacks: Sequence[Any] = ()) -> Any:
+    """The unfitted estimator of a model, less the settings that it does not have (`check_settings` refuses those)."""
+    cls = _estimator_class(model)
+    own = {name: value for name, value in given.items() if name in cls._get_param_names()}
+    return cls(**own, random_state=seed, callbacks=tuple(callbacks))
 
-    components: int | None
-    dims: int | None
-    inference: str
-    allocation: str
-    batch: str
-    max_epochs: int
-    seed: int
-    jobs: int
 
-    def estimator(self, model: str, callbacks: Sequence[Any] = ()) -> Any:
-        """The unfitted estimator of a model; a parameter that the model lacks is left out."""
-        from cormorant.estimators import ESTIMATORS
-        from cormorant.models.cnpf import get_model
+def check_settings(models: Sequence[str], given: Given) -> None:
+    """Refuse an option that none of the models has: it would do nothing."""
+    known = {name for model in models for name in _estimator_class(model)._get_param_names()}
+    for setting in FIT:
+        if setting.parameter in given and setting.parameter not in known:
+            raise ValueError(f"{setting.flag} does nothing here: {', '.join(models)} has none; leave it out.")
 
-        cls = ESTIMATORS[get_model(model).name]
-        parameters = {
-            "n_components": self.components,
-            "n_dims": self.dims if cls.model.has_locations else None,
-            "inference": self.inference,
-            "allocation": self.allocation,
-            "max_epochs": self.max_epochs,
-            "random_state": self.seed,
-            "n_jobs": self.jobs,
-        }
-        given = {name: value for name, value in parameters.items() if value is not None}
-        return cls(**given, batch_size=batch_size(self.batch), callbacks=tuple(callbacks))
+
+def _estimator_class(model: str) -> Any:
+    from cormorant.estimators import ESTIMATORS
+    from cormorant.models.cnpf import get_model
+
+    return ESTIMATORS[get_model(model).name]

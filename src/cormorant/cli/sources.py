@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -12,15 +12,33 @@ if TYPE_CHECKING:
 SAMPLE = "nyt"
 
 
-def load_counts(source: str) -> Counts:
-    """The embedded sample for `nyt`, else what the file holds."""
+def load_counts(source: str, **options: Any) -> Counts:
+    """The embedded sample for `nyt`, else what the file holds; options are those of `cormorant.read`."""
     if source == SAMPLE:
         from cormorant.datasets import load_nyt
 
+        if options:
+            raise ValueError(f"{SAMPLE} is the embedded sample, which is not read with options; leave them out.")
         return load_nyt()
     from cormorant.data import read
 
-    return read(Path(source))
+    if Path(source).is_dir():
+        raise IsADirectoryError(f"{source} is a folder; give a file of counts, or {SAMPLE} for the embedded sample.")
+    return read(Path(source), **options)
+
+
+def load_fit(fit: Path) -> Any:
+    """The fitted model in a folder."""
+    from cormorant.estimators import load
+
+    return load(fit)
+
+
+def counts_for(model: Any, source: str) -> Counts:
+    """Counts whose columns are those of the fit."""
+    from cormorant.estimators.inputs import to_counts
+
+    return to_counts(model, load_counts(source), reset=False)
 
 
 def fingerprint(counts: Counts) -> str:

@@ -229,8 +229,11 @@ class Factorization(
             return [lambda: resumed]
         hyper, dims = self._hyper(n_rows), self.n_dims
         if starts is None:
-            races = self._defaults().races
-            starts = starts_to_try(counts.n_rows, self.n_components) if races else [(0.0, self.n_components)]
+            starts = [(0.0, self.n_components)]
+            if self._defaults().races:
+                can_race = resolve.resolve_validation_rows(self.validation, counts.n_rows) > 0
+                tried = starts_to_try(counts.n_rows, self.n_components)
+                starts = tried if can_race else [(tried[0][0], self.n_components)]
         return [
             lambda share=share, size=size: State(start_globals(self.model, counts, size, dims, hyper, rng, share))
             for share, size in starts

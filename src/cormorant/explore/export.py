@@ -104,14 +104,15 @@ def write_h5ad(model: Any, path: str | Path, X: Any = None, *, overwrite: bool =
 def to_arviz(model: Any, X: Any = None, *, n_draws: int = 200, n_columns: int = 20, random_state: int = 0) -> Any:
     """ArviZ's InferenceData, of what the fit has.
 
-    posterior: draws of the atoms ``a`` from q(a) and, if X is given, of the rows' weights ``x`` (gamma, with the mean
-    and variance of q(x)). constant_data: w, locations, shares and correlations, which the variational schemes give as
-    points and not as distributions. observed_data: the counts in the same columns, if X is given.
+    Where the inference samples: posterior has the samples of w, alpha, c and the correlations, with as many chains and
+    draws, and for each a draw of the atoms ``a``. Elsewhere: draws of ``a`` from q(a); what variational schemes give as
+    points (w, locations, correlations) is constant_data. If X is given, also draws of the rows' weights ``x`` (gamma,
+    with the mean and variance of their posterior), and the counts as observed_data.
 
     Args:
         model: A fitted estimator.
         X: Rows whose weights are wanted.
-        n_draws: Draws of everything; they are independent and make one chain.
+        n_draws: Draws from a variational posterior; they are independent and make one chain.
         n_columns: Only columns are held that are among so many largest of some component.
         random_state: Seed of the draws.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from cormorant.data import Counts, as_counts
 from cormorant.explore.fitted import check_number, largest, named
 from cormorant.explore.replicates import gamma_draws
+from cormorant.measures import component_correlation
 
 MOST_NUMBERS = 1 << 27  # a gigabyte
 
@@ -20,35 +22,69 @@ def inference_data(arviz: Any, model: Any, X: Any, n_draws: int, n_columns: int,
     check_number("n_draws", n_draws)
     columns = np.unique([largest(a, n_columns) for a in model.components_])
     counts = None if X is None else as_counts(X)
+    chains = sampled_chains(model)
+    if chains:
+        posterior, constants = _sampled(chains, columns, rng), {}
+    else:
+        posterior, constants = {"a": _atoms(model, columns, n_draws, rng)}, _points(model)
+    if counts is not None:
+        posterior["x"] = _rows(model, counts, posterior["a"][1].shape[:3], rng)
     coordinates = _coordinates(model, counts, columns)
     groups = {
-        "posterior": _posterior(model, counts, columns, n_draws, rng),
-        "constant_data": _constants(model),
+        "posterior": posterior,
+        "constant_data": {"share": (("component",), model.usage_[: posterior["a"][1].shape[2]]), **constants},
         "observed_data": _observed(counts, columns),
     }
-    datasets = {
-        name: xarray.Dataset(variables, coords={d: coordinates[d] for d in _dimensions(variables) if d in coordinates})
-        for name, variables in groups.items()
-        if variables
-    }
+    datasets = {name: _dataset(variables, coordinates) for name, variables in groups.items() if variables}
     return arviz.InferenceData(**datasets) if hasattr(arviz, "InferenceData") else xarray.DataTree.from_dict(datasets)
 
 
-def _posterior(
-    model: Any, counts: Counts | None, columns: np.ndarray, n_draws: int, rng: np.random.Generator
-) -> dict[str, Any]:
+def sampled_chains(model: Any) -> list[list[Any]]:
+    """The globals of each sample of each chain, chains cut to one length; none where the inference does not sample."""
+    chains = getattr(model, "samples_", [])
+    length = min(map(len, chains), default=0)
+    return [[sample.globals for sample in chain[:length]] for chain in chains]
+
+
+def _sampled(chains: list[list[Any]], columns: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
+    """A draw of everything for each sample; the atoms given the rest are gamma."""
+
+    def stacked(number: Callable[[Any], Any]) -> np.ndarray:
+        return np.array([[number(g) for g in chain] for chain in chains])
+
+    def atoms(g: Any) -> np.ndarray:
+        rate = g.atom_rate if g.atom_rate.ndim == 1 else g.atom_rate[columns]
+        return (rng.standard_gamma(g.atom_shape[columns]) / rate).T
+
+    found: dict[str, Any] = {
+        "a": (("chain", "draw", "component", "column"), stacked(atoms)),
+        "w": (("chain", "draw", "component"), stacked(lambda g: g.weights)),
+        "alpha": (("chain", "draw"), stacked(lambda g: g.alpha)),
+        "c": (("chain", "draw"), stacked(lambda g: g.c)),
+    }
+    if chains[0][0].locations.shape[1]:
+        rho = stacked(lambda g: component_correlation(g.locations))
+        found["correlation"] = ("chain", "draw", "component", "other"), rho
+    return found
+
+
+def _atoms(model: Any, columns: np.ndarray, n_draws: int, rng: np.random.Generator) -> tuple[tuple[str, ...], Any]:
+    """Draws of q(a), one chain."""
     rate = np.asarray(model.components_rate_)
     scale = 1.0 / (rate[:, np.newaxis] if rate.ndim == 1 else rate[:, columns])
     shape = model.components_shape_[:, columns]
-    found: dict[str, Any] = {
-        "a": (("chain", "draw", "component", "column"), rng.gamma(shape, scale, (1, n_draws, *shape.shape)))
-    }
-    if counts is not None:
-        _check_size(n_draws * counts.n_rows * len(model.weights_))
-        mean, std = (np.asarray(part) for part in model.transform(counts, return_std=True))
-        draws = gamma_draws(np.broadcast_to(mean, (1, n_draws, *mean.shape)), std**2, rng)
-        found["x"] = ("chain", "draw", "row", "component"), draws
-    return found
+    return ("chain", "draw", "component", "column"), rng.gamma(shape, scale, (1, n_draws, *shape.shape))
+
+
+def _rows(
+    model: Any, counts: Counts, size: tuple[int, int, int], rng: np.random.Generator
+) -> tuple[tuple[str, ...], Any]:
+    """Gamma draws of x with the mean and variance of its posterior; ``size``: chains, draws, components."""
+    n_chains, n_draws, n_components = size
+    _check_size(n_chains * n_draws * counts.n_rows * n_components)
+    mean, std = (np.asarray(part)[:, :n_components] for part in model.transform(counts, return_std=True))
+    draws = gamma_draws(np.broadcast_to(mean, (n_chains, n_draws, *mean.shape)), std**2, rng)
+    return ("chain", "draw", "row", "component"), draws
 
 
 def _check_size(n_numbers: int) -> None:
@@ -63,8 +99,9 @@ def _observed(counts: Counts | None, columns: np.ndarray) -> dict[str, Any]:
     return {} if counts is None else {"y": (("row", "column"), counts.columns(columns).tocsr().toarray())}
 
 
-def _constants(model: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"w": (("component",), model.weights_), "share": (("component",), model.usage_)}
+def _points(model: Any) -> dict[str, Any]:
+    """What the variational schemes give as points and not as distributions."""
+    found: dict[str, Any] = {"w": (("component",), model.weights_)}
     if model.locations_.shape[1]:
         found["location"] = ("component", "dimension"), model.locations_
         found["correlation"] = ("component", "other"), model.correlation_
@@ -73,12 +110,14 @@ def _constants(model: Any) -> dict[str, Any]:
 
 def _coordinates(model: Any, counts: Counts | None, columns: np.ndarray) -> dict[str, Any]:
     found: dict[str, Any] = {"column": named(model.column_names_, columns)}
-    for dimension in ("component", "other"):
-        found[dimension] = np.arange(len(model.weights_))
     if counts is not None:
         found["row"] = named(counts.row_names, range(counts.n_rows))
     return found
 
 
-def _dimensions(variables: dict[str, Any]) -> set[str]:
-    return {dimension for dimensions, _ in variables.values() for dimension in dimensions}
+def _dataset(variables: dict[str, Any], coordinates: dict[str, Any]) -> Any:
+    """Variables with the coordinates of their dimensions; what has no names is numbered."""
+    import xarray
+
+    sizes = {d: n for dimensions, values in variables.values() for d, n in zip(dimensions, values.shape, strict=True)}
+    return xarray.Dataset(variables, coords={d: coordinates.get(d, np.arange(n)) for d, n in sizes.items()})

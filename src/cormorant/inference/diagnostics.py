@@ -8,7 +8,7 @@ import numpy as np
 def split_chains(traces: np.ndarray) -> np.ndarray:
     """Chains x draws, each chain cut in two halves, so that a drift within a chain shows as a difference of chains."""
     half = traces.shape[1] // 2
-    return np.concatenate([traces[:, :half], traces[:, -half:]])
+    return np.concatenate([traces[:, :half], traces[:, traces.shape[1] - half :]])
 
 
 def split_rhat(traces: np.ndarray) -> float:

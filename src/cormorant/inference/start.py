@@ -60,8 +60,10 @@ def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:
     """Shares of a random row, and numbers of components, to begin with."""
     fewer = n_components // FEWER
     sizes = (n_components, fewer) if fewer >= FEWEST else (n_components,)
-    surplus = [(ROW_SHARES[0], SURPLUS * n_components)] if n_rows * n_components <= FEW_CELLS else []
-    return [(share, size) for size in sizes for share in ROW_SHARES] + surplus
+    if n_rows * n_components > FEW_CELLS:
+        return [(share, size) for size in sizes for share in ROW_SHARES]
+    # Merged, a surplus finds what the plain starts miss; a race of a few epochs would not always see that.
+    return [(ROW_SHARES[0], SURPLUS * n_components), *((ROW_SHARES[0], size) for size in sizes[1:])]
 
 
 def merge_components(g: Globals, n_components: int) -> Globals:

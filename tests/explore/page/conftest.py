@@ -26,7 +26,7 @@ def counts():
 def fitted(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # a toy has no components to spare
-        return CNPF(n_components=4, n_dims=2, max_epochs=10, random_state=0).fit(counts)
+        return CNPF(n_components=4, n_dims=2, inference="structured", max_epochs=10, random_state=0).fit(counts)
 
 
 @pytest.fixture(scope="module")  # it runs an event loop, which must not be there in others' tests

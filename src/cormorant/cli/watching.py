@@ -1,4 +1,4 @@
-"""Progress of one or several fits, drawn on standard error so that standard output stays for results."""
+"""What is said while models are fitted: bars on a terminal, lines in a log, warnings as notes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from cormorant.cli.console import err, note, say
 from cormorant.cli.errors import in_options
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from cormorant.inference.fit import Callback, Info
     from cormorant.inference.state import State
 
@@ -20,10 +18,10 @@ LINE_EVERY = 20  # epochs
 
 
 @contextmanager
-def fitting(
+def watching(
     labels: Sequence[str], quiet: bool = False, truncation_notes: bool = True
 ) -> Iterator[dict[str, list[Callback]]]:
-    """Callbacks for the fit of each label that move its bar; on the way out, warnings become notes.
+    """Callbacks for the fit of each label that show its progress; on the way out, warnings become notes.
 
     Args:
         labels: One for each fit, in their order.
@@ -34,43 +32,22 @@ def fitting(
         if quiet or not err.is_terminal:
             yield {label: [] if quiet else [_tell(label)] for label in labels}
             return
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from cormorant.estimators.progress import progress_bars
 
-        name, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
-        with Progress(name, BarColumn(bar_width=16), state, TimeRemainingColumn(), console=err) as bars:
-            yield {label: [_follow(bars, label)] for label in labels}
+        with progress_bars(labels, err) as bars:
+            yield {label: [bar] for label, bar in bars.items()}
 
 
 def _tell(label: str) -> Callback:
     """A callback for logs, where bars cannot move: a line now and then."""
 
     def tell(info: Info, state: State) -> None:
-        if info.stage == "fit" and info.epoch % LINE_EVERY == 0:
+        if not info.stage.startswith("start") and info.epoch % LINE_EVERY == 0:
+            stage = "" if info.stage == "fit" else f", {info.stage}"
             watched = "" if info.perplexity is None else f", validation perplexity {info.perplexity:,.0f}"
-            say(f"{label}: epoch {info.epoch} of at most {info.max_epochs}{watched}")
+            say(f"{label}{stage}: epoch {info.epoch} of at most {info.max_epochs}{watched}")
 
     return tell
-
-
-def _follow(bars: Progress, label: str) -> Callback:
-    """A callback that begins its bar with the first epoch."""
-    width = len("softplus-cnpf")
-    task = bars.add_task(f"{label:{width}}", start=False, total=None, state="waiting")
-    watched = ""
-
-    def follow(info: Info, state: State) -> None:
-        nonlocal watched
-        bars.start_task(task)
-        if info.perplexity is not None:
-            watched = f", perplexity {info.perplexity:,.0f}"
-        elif info.bound is not None:
-            watched = f", bound {info.bound:,.0f}"
-        doing = f"{info.epoch} of at most {info.max_epochs} epochs"
-        if info.stage != "fit":
-            doing = f"trying {info.stage}"
-        bars.update(task, total=info.max_epochs, completed=info.epoch, state=doing + watched)
-
-    return follow
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cormorant.cli.progress import fitting
+from cormorant.cli.watching import watching
 from cormorant.inference.fit import Info
 
 
@@ -23,19 +23,21 @@ def epochs(callback, n=40, **changes):
 
 
 def test_a_log_gets_a_line_now_and_then(capfd):
-    with fitting(["cnpf"]) as callbacks:
+    with watching(["cnpf"]) as callbacks:
         epochs(callbacks["cnpf"][0], n=20, perplexity=2000.0, stage="start 1 of 2")
         epochs(callbacks["cnpf"][0], perplexity=1500.0)
+        epochs(callbacks["cnpf"][0], n=20, stage="chain 1 of 2")
     assert capfd.readouterr().err.splitlines() == [
         "cnpf: epoch 20 of at most 40, validation perplexity 1,500",
         "cnpf: epoch 40 of at most 40, validation perplexity 1,500",
+        "cnpf, chain 1 of 2: epoch 20 of at most 20",
     ]
 
 
 @pytest.mark.parametrize(("watched", "shown"), [("perplexity", "perplexity 1,500"), ("bound", "bound -2,000")])
 def test_a_terminal_gets_bars(capfd, monkeypatch, watched, shown):
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
-    with fitting(["hgp", "cnpf"]) as callbacks:
+    with watching(["hgp", "cnpf"]) as callbacks:
         values = {"perplexity": 1500.0} if watched == "perplexity" else {"perplexity": None, "bound": -2000.0}
         epochs(callbacks["hgp"][0], n=20, perplexity=2000.0, stage="start 1 of 2")
         epochs(callbacks["hgp"][0], **values)
@@ -46,13 +48,13 @@ def test_a_terminal_gets_bars(capfd, monkeypatch, watched, shown):
 
 
 def test_quiet_has_no_callbacks():
-    with fitting(["cnpf"], quiet=True) as callbacks:
+    with watching(["cnpf"], quiet=True) as callbacks:
         assert callbacks == {"cnpf": []}
 
 
 def test_other_warnings_stay_warnings():
     def warn():
-        with fitting(["cnpf"], quiet=True):
+        with watching(["cnpf"], quiet=True):
             warnings.warn("something else", RuntimeWarning, stacklevel=1)
 
     with pytest.warns(RuntimeWarning, match="something else"):

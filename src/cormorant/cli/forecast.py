@@ -1,0 +1,159 @@
+"""About how long a fit will take and how much memory, from short trials on a few rows.
+
+A pass over m rows takes g + s m: a step of the globals, and a visit of each row. The same goes for the first pass
+(which finds where the rows are), for a sweep of the sampler, for what comes before and after the passes, and for the
+memory: what is kept of all rows, and what the work on one block of them needs besides. Two trials of different size
+give g and s of each on this machine, with this model and these settings.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import tracemalloc
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cormorant.estimators import parameters as resolve
+from cormorant.inference.predictive import BLOCK
+
+if TYPE_CHECKING:
+    from cormorant.data import Counts
+
+FEWEST, MOST = 384, 2048  # rows of the larger trial; in between a twentieth of all
+PASSES, SWEEPS = 4, 4
+HEAT = 10  # passes of each start in the race between them
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """At most, since most fits stop before their last epoch; and about, since it follows from a few rows."""
+
+    seconds: float
+    bytes: float
+
+    def __str__(self) -> str:
+        return f"about {_duration(self.seconds)} at most and {self.bytes / 1e9:.1f} GB of memory"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a short fit took."""
+
+    first: float  # seconds of the first pass
+    later: float  # of a further one
+    sweep: float  # of a sweep of the sampler; zero where there are none
+    rest: float  # of everything else
+    kept: float  # bytes held from pass to pass
+    working: float  # the most bytes besides
+
+
+def forecast(estimator: Any, counts: Counts) -> Forecast:
+    """What the fit of this (unfitted) estimator to these counts will take."""
+    large = min(max(counts.n_rows // 20, FEWEST), MOST)
+    rows = np.random.default_rng(0).permutation(counts.n_rows)[:large]
+    sizes = max(len(rows) // 6, 2), len(rows)
+    starts = _count_starts(estimator, counts.rows(rows[: sizes[0]]))
+    trials = [run_trial(estimator, counts.rows(rows[:n])) for n in sizes]
+    return extrapolate(estimator, counts.n_rows, starts, sizes, trials)
+
+
+def extrapolate(
+    estimator: Any, n_rows: int, starts: int, sizes: tuple[int, int], trials: list[Trial | Any]
+) -> Forecast:
+    """From two trials of ``sizes`` rows to all of them."""
+
+    def at_all(name: str, batches: int = 1, rows: int = n_rows) -> float:
+        small, large = (getattr(trial, name) for trial in trials)
+        slope = max(large - small, 0.0) / max(sizes[1] - sizes[0], 1)
+        return batches * max(small - slope * sizes[0], 0.0) + slope * rows
+
+    batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows))
+    heats = starts - 1 if resolve.resolve_validation_rows(estimator.validation, n_rows) else 0
+    passes, sweeps = estimator.max_epochs, 0
+    if trials[0].sweep:
+        given = estimator.n_chains, estimator.n_sweeps, estimator.n_samples
+        chains = resolve.resolve_chains(*given, n_rows, estimator.n_components)
+        passes = chains.n_chains * min(resolve.START_EPOCHS, passes)
+        sweeps = chains.n_chains * chains.n_sweeps
+    passes += heats * min(HEAT, estimator.max_epochs)
+    seconds = at_all("first", batches) + passes * at_all("later", batches) + sweeps * at_all("sweep") + at_all("rest")
+    return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, BLOCK)))
+
+
+def run_trial(estimator: Any, counts: Counts) -> Trial:
+    """A few passes, and a few sweeps if it is a sampler."""
+    tracemalloc.start()
+    begin = time.perf_counter()
+    try:
+        seen = _fit_shortly(estimator, counts, PASSES, validation=0)
+        whole, most = time.perf_counter() - begin, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    sweeps = [end.seconds for end in seen if end.stage.startswith("chain")]
+    passes = [end.seconds for end in seen if not end.stage.startswith("chain")]
+    rest = whole - passes[-1] - (sweeps[-1] if sweeps else 0.0)
+    kept = max(end.bytes for end in seen)
+    return Trial(passes[0], _one_more(passes), _one_more(sweeps), max(rest, 0.0), kept, max(most - kept, 0))
+
+
+def _count_starts(estimator: Any, counts: Counts) -> int:
+    """How many starts a fit with validation rows tries; on the way everything is compiled, out of the trials' time."""
+    seen = _fit_shortly(estimator, counts, 1, validation=counts.n_rows // 2)
+    return max(len({end.stage for end in seen if end.stage.startswith("start")}), 1)
+
+
+class PassEnd(NamedTuple):
+    """How things stood at the end of a pass."""
+
+    stage: str
+    seconds: float
+    bytes: int
+
+
+def _fit_shortly(estimator: Any, counts: Counts, passes: int, validation: int) -> list[PassEnd]:
+    """The ends of the passes of a short fit that is otherwise like the long one."""
+    from sklearn.base import clone
+
+    seen: list[PassEnd] = []
+
+    def look(info: Any, state: Any) -> None:
+        seen.append(PassEnd(info.stage, info.seconds, tracemalloc.get_traced_memory()[0]))
+
+    trial: Any = clone(estimator)
+    trial.set_params(max_epochs=passes, n_sweeps=SWEEPS, n_chains=1, n_samples=1, validation=validation)
+    trial.set_params(callbacks=(look,))
+    if estimator.stopping == "validation":
+        trial.set_params(stopping="auto")
+    if isinstance(estimator.batch_size, int):
+        trial.set_params(batch_size=max(estimator.batch_size, MOST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself will say it
+        trial.fit(counts)
+    if trial.interrupted_:
+        raise KeyboardInterrupt
+    return seen
+
+
+def _one_more(ends: list[float]) -> float:
+    """Seconds of a further pass, given when the first ones ended."""
+    return float(np.diff(ends).min()) if len(ends) > 1 else sum(ends)
+
+
+def _held_already() -> float:
+    """Bytes of this process: the interpreter, the libraries, the counts; nothing where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 95:
+        return f"{max(10 * round(seconds / 10), 10)} seconds"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

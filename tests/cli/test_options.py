@@ -1,0 +1,78 @@
+"""The tables of options and the library say the same."""
+
+import inspect
+import re
+
+import pytest
+
+from cormorant.cli.options import FIT, READ, SIMULATE, batch_size, number_or_word, stop_words
+from cormorant.data.readers.registry import FORMATS
+from cormorant.datasets import simulate, simulate_prior
+from cormorant.estimators import CNPF, ESTIMATORS
+from cormorant.estimators.parameters import ALLOCATIONS, DEFAULTS
+
+NOT_OPTIONS = {"callbacks", "verbose", "warm_start", "random_state"}  # the last is --seed, which the split shares
+
+
+def parameters(table):
+    return {setting.parameter for setting in table}
+
+
+def option(table, parameter):
+    return next(setting for setting in table if setting.parameter == parameter)
+
+
+def test_every_parameter_of_the_estimators_has_an_option():
+    assert parameters(FIT) == set(CNPF().get_params()) - NOT_OPTIONS
+
+
+def test_every_option_of_the_readers_is_there():
+    known = {name for kind in FORMATS.values() for name in kind.options}
+    assert parameters(READ) == known | {"format", "vocabulary", "row_names"}
+
+
+def test_every_number_of_the_simulator_is_there():
+    assert parameters(SIMULATE) == set(inspect.signature(simulate).parameters) - {"model", "locations", "seed"}
+    sizes = {setting.parameter for setting in SIMULATE if setting.panel == "Size"}
+    assert sizes == set(inspect.signature(simulate_prior).parameters) - {"model", "hyper", "seed"}
+
+
+@pytest.mark.parametrize(("table", "function"), [(FIT, CNPF.__init__), (SIMULATE, simulate)], ids=["fit", "simulate"])
+def test_the_help_tells_the_defaults(table, function):
+    defaults = inspect.signature(function).parameters
+    for setting in table:
+        told = re.search(r"Default: (\S+?)[.,;]?(\s|$)", setting.help)
+        actual = defaults[setting.parameter].default
+        if told and actual is not None:
+            assert told[1] == str(actual), setting.flag
+        else:  # None: what it means depends on the data, or is the scheme's own
+            assert actual is None, setting.flag
+
+
+def test_the_help_tells_the_choices():
+    for name in (*DEFAULTS, "auto"):
+        assert name in option(FIT, "inference").help
+    for name in ALLOCATIONS:
+        assert name in option(FIT, "allocation").help
+    for name in FORMATS:
+        assert name in option(READ, "format").help
+
+
+@pytest.mark.parametrize("verb", ["fit", "compare"])
+def test_models_are_named_in_the_help(cormorant, verb):
+    for model in ESTIMATORS:
+        assert model in cormorant(verb, "--help").out
+
+
+def test_flags_differ():
+    for table in (FIT, READ, SIMULATE):
+        flags = [flag for setting in table for flag in setting.flag.split("/")]
+        assert len(set(flags)) == len(flags)
+
+
+def test_texts_are_read(tmp_path):
+    assert [batch_size(text) for text in ("auto", "all", "100")] == ["auto", None, 100]
+    assert [number_or_word(text) for text in ("5", "0.5", "auto")] == [5, 0.5, "auto"]
+    (tmp_path / "words.txt").write_text("the\na\n")
+    found = [stop_words(text) for text in ("english", "none", str(tmp_path / "words.txt"))]
+    assert found == ["english", None, ["the", "a"]]

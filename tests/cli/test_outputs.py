@@ -1,0 +1,66 @@
+"""Every verb that writes: whole or not at all, and one line where it cannot."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+# What each verb writes to, its arguments, and the function that writes the bulk of it.
+VERBS = {
+    "prepare": ("counts.npz", ["nyt"], "numpy.savez_compressed"),
+    "export": ("graph.gexf", ["FIT", "--format", "gexf"], "networkx.write_gexf"),
+    "export csv": ("tables", ["FIT"], "pandas.DataFrame.to_csv"),
+    "explore": ("page.html", ["FIT"], "pathlib.Path.write_text"),
+    "simulate": ("simulated", ["--rows", "20"], "numpy.savez_compressed"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_full_disks(cormorant, fit_folder, tmp_path, full_disk, verb):
+    name, arguments, writer = VERBS[verb]
+    command = [verb.split()[0], *(fit_folder if a == "FIT" else a for a in arguments), "--out", tmp_path / name]
+    full_disk(writer)
+    ran = cormorant(*command)
+    assert ran.code == 1
+    assert ran.err == (
+        f"error: {tmp_path / name} could not be written: No space left on device. "
+        "Nothing is left of it; free the disk, or choose another --out.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_keeps_what_was_there(cormorant, fit_folder, tmp_path, full_disk):
+    page = tmp_path / "page.html"
+    assert cormorant("explore", fit_folder, "--out", page).code == 0
+    before = page.read_bytes()
+    full_disk("pathlib.Path.write_text")
+    assert cormorant("explore", fit_folder, "--out", page, "--force").code == 1
+    assert page.read_bytes() == before
+    assert {file.name for file in tmp_path.iterdir()} == {"page.html", "page.html.run.json"}
+
+
+def test_a_limit_of_the_system(tmp_path):
+    """A write that really fails: the system lets no file grow beyond a kilobyte."""
+    ran = subprocess.run(
+        [sys.executable, "-c", "from cormorant.cli import main; main()", "prepare", "nyt", "--out", "counts.npz"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)),
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: counts.npz could not be written: File too large.")
+    assert len(ran.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_places_that_cannot_be(cormorant, fit_folder, tmp_path, verb):
+    name, arguments, _ = VERBS[verb]
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / name
+    ran = cormorant(verb.split()[0], *(fit_folder if a == "FIT" else a for a in arguments), "--out", out)
+    assert ran.code == 1
+    assert ran.err == f"error: cannot write in {tmp_path / 'file'} (Not a directory); choose another --out.\n"

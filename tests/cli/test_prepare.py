@@ -1,0 +1,152 @@
+"""`cormorant prepare`: any reader, filters, SQL; one file with its record beside it."""
+
+import json
+import sqlite3
+
+import duckdb
+import numpy as np
+import pytest
+
+from cormorant.cli.prepare import filter_counts
+from cormorant.data import as_counts, read
+
+VISITS = "patient,code,times\np1,flu,2\np1,cough,1\np2,flu,1\np3,cough,3\np3,rash,1\n"
+QUERY = "SELECT patient, code, sum(times) FROM {table} WHERE code <> 'rash' GROUP BY 1, 2"
+
+
+@pytest.fixture
+def workplace(workplace):
+    """A folder with the same visits in every kind of file."""
+    (workplace / "visits.csv").write_text(VISITS)
+    with duckdb.connect("visits.duckdb") as database:
+        database.execute("CREATE TABLE visits AS SELECT * FROM read_csv('visits.csv')")
+        database.execute("COPY visits TO 'visits.parquet'")
+    with sqlite3.connect("visits.sqlite") as database:
+        database.execute("CREATE TABLE visits (patient TEXT, code TEXT, times INTEGER)")
+        lines = [line.split(",") for line in VISITS.splitlines()[1:]]
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?)", lines)
+    database.close()
+    return workplace
+
+
+def test_a_table(cormorant, workplace):
+    ran = cormorant("prepare", "visits.csv", "--row", "patient", "--column", "code", "--count", "times",
+                    "--out", "counts.npz")  # fmt: skip
+    assert (ran.code, ran.out) == (0, "")
+    assert "3 rows x 3 columns, 5 nonzeros" in ran.err
+    counts = read("counts.npz")
+    assert counts.row_names.tolist() == ["p1", "p2", "p3"]
+    np.testing.assert_array_equal(counts.tocsr().toarray(), [[1, 2, 0], [0, 1, 0], [3, 0, 1]])  # cough, flu, rash
+
+
+def test_the_settings_lie_beside_the_file(cormorant, workplace):
+    ran = cormorant("prepare", "visits.csv", "--min-rows", 2, "--min-count", 2, "--out", "deep/counts.npz", "--json")
+    record = json.loads((workplace / "deep" / "counts.npz.run.json").read_text())
+    assert record["source"] == "visits.csv"
+    assert record["filters"] == {"min_rows": 2, "top_columns": None, "min_count": 2}
+    assert (record["rows"], record["columns"], record["nonzeros"]) == (2, 2, 3)
+    assert {**ran.json, "cormorant": record["cormorant"]} == {**record, "out": "deep/counts.npz"}
+
+
+@pytest.mark.parametrize(
+    ("file", "table"),
+    [("visits.csv", "source"), ("visits.parquet", "source"), ("visits.duckdb", "visits"), ("visits.sqlite", "visits")],
+)
+def test_queries(cormorant, workplace, file, table):
+    ran = cormorant("prepare", file, "--query", QUERY.format(table=table) + ";", "--out", "counts.npz")
+    assert ran.code == 0, ran.err
+    counts = read("counts.npz")
+    assert counts.column_names.tolist() == ["cough", "flu"]
+    np.testing.assert_array_equal(counts.tocsr().toarray(), [[1, 2], [0, 1], [3, 0]])
+
+
+def test_queries_of_two_columns_count_lines(cormorant, workplace):
+    cormorant("prepare", "visits.csv", "--query", "SELECT patient, code FROM source", "--out", "counts.npz")
+    np.testing.assert_array_equal(read("counts.npz").tocsr().toarray(), [[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+
+
+def test_queries_may_give_fractions(cormorant, workplace):
+    query = ("prepare", "visits.csv", "--query", "SELECT patient, code, times / 2 FROM source", "--out", "counts.npz")
+    assert "--weights accepts fractions" in cormorant(*query).err
+    assert cormorant(*query, "--weights").code == 0
+    assert read("counts.npz", weights=True).total == 4
+
+
+def test_the_database_is_not_changed(cormorant, workplace):
+    before = {name: (workplace / name).read_bytes() for name in ("visits.duckdb", "visits.sqlite")}
+    for name in before:
+        assert cormorant("prepare", name, "--query", "DELETE FROM visits", "--out", "counts.npz").code == 2
+        assert (workplace / name).read_bytes() == before[name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["visits.csv", "--query", "SELECT patien, code FROM source"], "the columns patient, code, times"),
+        (["visits.csv", "--query", "SELECT patient FROM source"], "two or three columns"),
+        (["visits.csv", "--query", "SELECT 1, 2, 3, 4"], "two or three columns"),
+        (["visits.csv", "--query", "SELECT FROM FROM"], "syntax error"),
+        (["visits.csv", "--query", "SELECT patient, NULL FROM source"], "Labels must be there"),
+        (["visits.csv", "--query", "SELECT patient, code, -1 FROM source"], "not negative"),
+        (["visits.csv", "--query", "SELECT patient, code FROM source WHERE false"], "no triples"),
+        (["visits.duckdb", "--query", "SELECT a, b FROM source"], "The tables of visits.duckdb are visits."),
+        (["visits.sqlite", "--query", "SELECT a, b FROM source"], "The tables of visits.sqlite are visits."),
+        (["no.csv", "--query", "SELECT 1, 2"], "no.csv does not exist"),
+        (["nyt", "--query", "SELECT 1, 2"], "nyt does not exist"),
+        (["damaged.parquet", "--query", "SELECT 1, 2"], "cannot be read as parquet"),
+        (["visits.txt", "--query", "SELECT 1, 2"], "--query reads csv, tsv, parquet"),
+        (["visits.csv", "--query", "SELECT 1, 2", "--row", "patient"], "--row does nothing beside --query"),
+        (["visits.csv", "--layer", "raw"], "takes no option 'layer'"),
+        (["visits.csv", "--row", "who", "--column", "code"], "no column 'who'"),
+        (["visits.csv", "--format", "xml"], "Unknown format 'xml'"),
+        (["visits.csv", "--min-rows", "9"], "leave no column"),
+        (["visits.csv", "--min-count", "9"], "leave no row"),
+        (["nyt", "--row", "x"], "is not read with options"),
+        (["no.csv"], "no.csv does not exist"),
+        ([".", "--format", "csv"], ". is a folder"),
+    ],
+)
+def test_refusals(cormorant, workplace, arguments, said):
+    (workplace / "damaged.parquet").write_bytes(b"PAR1")
+    (workplace / "visits.txt").write_text(VISITS)
+    ran = cormorant("prepare", *arguments, "--out", "counts.npz")
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert not (workplace / "counts.npz").exists()
+
+
+def test_tables_without_a_header_go_by_position(cormorant, workplace):
+    (workplace / "bare.csv").write_text("2,p1,flu\n1,p2,flu\n")
+    bare = ("prepare", "bare.csv", "--no-header", "--row", 1, "--column", 2, "--count", 0, "--out", "counts.npz")
+    assert cormorant(*bare).code == 0
+    assert read("counts.npz").total == 3
+
+
+def test_text(cormorant, workplace):
+    (workplace / "posts.txt").write_text("the cat sat\ncats and the cat\ndogs\n")
+    ran = cormorant("prepare", "posts.txt", "--min-df", 1, "--max-df", "1.0", "--stop-words", "none",
+                    "--out", "counts.npz")  # fmt: skip
+    assert ran.code == 0
+    assert read("counts.npz").column_names.tolist() == ["and", "cat", "cats", "dogs", "sat", "the"]
+
+
+def test_rows_without_counts_are_told(cormorant, workplace):
+    ran = cormorant("prepare", "visits.csv", "--top-columns", 1, "--out", "counts.npz")
+    assert "note: 1 rows have no counts; --min-count 1 leaves them out." in ran.err
+
+
+def test_only_npz_is_written(cormorant, workplace):
+    ran = cormorant("prepare", "visits.csv", "--out", "counts.csv")
+    assert ran.code == 2
+    assert "--out must be named .npz" in ran.err
+
+
+def test_filters_in_their_order():
+    # Columns are shown by 3, 2, 1 and 2 rows; their totals are 3, 9, 1 and 2.
+    counts = as_counts([[1, 8, 0, 0], [1, 1, 1, 1], [1, 0, 0, 1]], column_names=list("abcd"))
+    assert filter_counts(counts, 0, None, 0) == counts
+    assert filter_counts(counts, 2, None, 0).column_names.tolist() == ["a", "b", "d"]
+    assert filter_counts(counts, 2, 2, 0).column_names.tolist() == ["a", "b"]
+    kept = filter_counts(counts, 2, 2, 2)  # the last row has only one count left in these columns
+    np.testing.assert_array_equal(kept.tocsr().toarray(), [[1, 8], [1, 1]])
