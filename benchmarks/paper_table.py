@@ -1,4 +1,4 @@
-"""The analogue of the paper's table of results: every model by both schemes, on one split a data set.
+"""The analogue of the paper's table of results: every model by every scheme, on one split a data set.
 
     python benchmarks/paper_table.py --data ../shared/data --out docs/benchmarks/paper_table.md
 
@@ -77,7 +77,7 @@ def done(file: Path) -> list[dict]:
 def render(results: list[dict], args: argparse.Namespace) -> str:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     lines = [
-        "# Every model by both schemes",
+        "# Every model by every scheme",
         "",
         f"Made by `benchmarks/paper_table.py` on {datetime.date.today()} with cormorant {__version__} ({machine}; "
         f"n_jobs = {args.jobs}; other work ran on the machine, so compare seconds with care).",
