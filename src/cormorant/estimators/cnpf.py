@@ -65,8 +65,8 @@ class CNPF(Factorization):
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
             unless sampled. Predictions average over them; the attributes above summarise the first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
-        correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled; too narrow
-            while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
+        correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled; too
+            narrow while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
         validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them (the
