@@ -288,4 +288,7 @@ class TestTinyShapes:
         assert measure.sample(0, number=5).total == np.inf  # told, not cut off
         draw = MeasureDraw([np.inf, 1.0], [800.0, 0.0], Tuples(np.zeros((2, 3)), np.ones(2), np.zeros((2, 2))))
         assert draw.measure([False, True]) == 1  # what is infinite elsewhere does not count here
+        assert draw.integral(lambda atoms: np.array([0.0, 2.0])) == 2.0
+        assert draw.integral(lambda atoms: np.array([1.0, 2.0])) == np.inf
+        np.testing.assert_array_equal(draw.integral(lambda atoms: np.array([[0.0, 1.0], [3.0, 1.0]])), [3.0, np.inf])
         np.testing.assert_allclose(measure.normalize().sample(0, number=5).total, 1)

@@ -119,6 +119,10 @@ class _Draw:
             raise ValueError(
                 f"function: expected a value for each of {len(self.tuples)} atoms, got shape {values.shape}"
             )
+        if not np.isfinite(self.weights).all():
+            # Infinite weight where the function is zero adds nothing.
+            lifted = self.weights.reshape(-1, *[1] * (values.ndim - 1))
+            return np.multiply(lifted, values, out=np.zeros(values.shape), where=values != 0.0).sum(axis=0)
         return self.weights @ values
 
     def normalize(self) -> Self:
