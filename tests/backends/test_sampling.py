@@ -89,7 +89,7 @@ def test_gaussians():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(4, 4))
     precision, linear = root @ root.T + np.eye(4), rng.normal(size=4)
-    draws = sampling.gaussians(np.tile(precision, (N, 1, 1)), np.tile(linear, (N, 1)), 11)
+    draws = sampling.gaussians(np.tile(precision[np.tril_indices(4)], (N, 1)), np.tile(linear, (N, 1)), 11)
     mean, covariance = np.linalg.solve(precision, linear), np.linalg.inv(precision)
     assert (z_score(draws, mean) < 4).all()
     apart = draws - mean

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import digamma, gammaln, log_expit, logsumexp, roots_genlaguerre, xlogy
 
-from cormorant.inference.field import FieldProblem
+from cormorant.inference.field import FieldProblem, pack_indices
 from cormorant.inference.structured import Solution
 
 
@@ -62,6 +62,12 @@ def seen_rates(g, y, exposure, missing):
     looked = np.ones(y.shape) if missing is None else 1.0 - missing
     e = np.ones(len(y)) if exposure is None else exposure
     return e[:, None] * (looked @ (g.atom_shape / g.atom_rate))
+
+
+def pack(full):
+    """The distinct entries of symmetric matrices, as fields keep them."""
+    p, q = pack_indices(full.shape[-1])
+    return full[..., p, q]
 
 
 def contact_points(model, g, y, mean, covariance, exposure=None, missing=None):
@@ -148,7 +154,7 @@ def held_statistics(scheme, g, batch, solution, phi):
     problem = FieldProblem(view.design, scheme.link, g.weights, batch.log_rate(view.atom_mean), scheme.backend)
     field = problem.at(solution.field.mean, solution.field.covariance)
     n = solution.n
-    held = Solution(problem, field, n, solution.theta, solution.ratio, solution.evidence)
+    held = Solution(problem, field, n, solution.theta, solution.ratio)
     counts = np.zeros(g.atom_shape.shape)
     for u in range(batch.n_rows):
         entries = slice(batch.indptr[u], batch.indptr[u + 1])

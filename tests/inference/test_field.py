@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from cormorant.backends import numpy_reference
-from cormorant.inference.field import Design, FieldProblem, unpack
+from cormorant.inference.field import Design, FieldProblem, add_diagonal, pack_products, unpack
 from cormorant.inference.links import LINKS
 
-from .oracles import average, gauss_grid, gradient_of
+from .oracles import average, gauss_grid, gradient_of, pack
 
 N_ROWS, N_COMPONENTS = 7, 5
 
@@ -35,15 +35,17 @@ def draw_field(problem, seed=1, spread=1.0):
     rng = np.random.default_rng(seed)
     size = len(problem.design.prior_precision)
     factor = rng.normal(size=(N_ROWS, size, size + 2)) * 0.4
-    return problem.at(spread * rng.normal(size=(N_ROWS, size)), factor @ factor.transpose(0, 2, 1))
+    return problem.at(spread * rng.normal(size=(N_ROWS, size)), pack(factor @ factor.transpose(0, 2, 1)))
 
 
 def test_unpack_inverts_packing():
     rng = np.random.default_rng(0)
     full = rng.normal(size=(4, 3, 3))
     full += full.transpose(0, 2, 1)
-    p, q = np.triu_indices(3)
-    assert_array_equal(unpack(full[:, p, q], 3), full)
+    assert_array_equal(unpack(pack(full), 3), full)
+    assert_array_equal(unpack(pack_products(full[0]), 3), np.einsum("up,uq->upq", full[0], full[0]))
+    added = add_diagonal(pack(full), np.array([1.0, 2.0, 3.0]), 3)
+    assert_array_equal(unpack(added, 3), full + np.diag([1.0, 2.0, 3.0]))
 
 
 @pytest.mark.parametrize("per_row", [False, True])
@@ -52,8 +54,8 @@ def test_moments_of_the_field(backend, per_row):
     field = draw_field(problem)
     g = problem.design.loadings
     assert_allclose(field.field_mean, field.mean @ g.T, rtol=1e-13)
-    assert_allclose(field.field_variance, np.einsum("kp,upq,kq->uk", g, field.covariance, g), rtol=1e-12)
-    second = field.covariance + np.einsum("up,uq->upq", field.mean, field.mean)
+    assert_allclose(field.field_variance, np.einsum("kp,upq,kq->uk", g, unpack(field.covariance, 3), g), rtol=1e-12)
+    second = unpack(field.covariance, 3) + np.einsum("up,uq->upq", field.mean, field.mean)
     assert_allclose(unpack(field.second_moments(), 3), second, rtol=1e-13)
 
 
@@ -65,10 +67,10 @@ def test_prior_has_no_divergence(backend):
 def test_divergence_equals_quadrature(backend):
     problem, _ = draw_problem(backend)
     field = draw_field(problem)
-    spread = 1.0 / np.sqrt(problem.design.prior_precision)
+    full, spread = unpack(field.covariance, 3), 1.0 / np.sqrt(problem.design.prior_precision)
     for u, divergence in enumerate(problem.divergence(field)):
-        f, weight = gauss_grid(field.mean[u], field.covariance[u], 3)
-        q = stats.multivariate_normal(field.mean[u], field.covariance[u]).logpdf(f)
+        f, weight = gauss_grid(field.mean[u], full[u], 3)
+        q = stats.multivariate_normal(field.mean[u], full[u]).logpdf(f)
         p = stats.norm(0, spread).logpdf(f).sum(axis=1)
         assert divergence == pytest.approx(weight @ (q - p), rel=1e-10)
 
@@ -121,9 +123,9 @@ def test_fixed_point_is_stationary(backend, size, per_row):
         field = problem.step(field, n)
 
     def objective(mean, factor):
-        return problem.objective(problem.at(mean, factor @ factor.transpose(0, 2, 1)), n).sum()
+        return problem.objective(problem.at(mean, pack(factor @ factor.transpose(0, 2, 1))), n).sum()
 
-    factor = np.linalg.cholesky(field.covariance)
+    factor = np.linalg.cholesky(unpack(field.covariance, size))
     by_mean = gradient_of(lambda m: objective(m, factor), field.mean)
     by_factor = gradient_of(lambda c: objective(field.mean, c), factor)
     assert np.abs(by_mean).max() < 1e-6
@@ -152,7 +154,7 @@ def test_step_is_the_published_update(backend):
     for u in range(N_ROWS):
         precision = np.diag(problem.design.prior_precision) + (omega[u, :, None] * g).T @ g
         linear = ((n[u] - w) / 2 - omega[u] * log_rate) @ g
-        assert_allclose(new.covariance[u], np.linalg.inv(precision), rtol=1e-8)
+        assert_allclose(unpack(new.covariance[u], 3), np.linalg.inv(precision), rtol=1e-8)
         assert_allclose(new.mean[u], np.linalg.solve(precision, linear), rtol=1e-6, atol=1e-8)
 
 

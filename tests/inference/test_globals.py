@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import digamma, expit, gammaln, logit
 
 from cormorant.inference import globals as update
+from cormorant.inference.field import unpack
 from cormorant.inference.state import State
 from cormorant.inference.structured import COLD
 
@@ -259,7 +260,8 @@ class Held:
         self.view = self.scheme.view(g)
         self.solution = self.scheme.solve(self.view, self.batch, None, COLD)
         self.phi = allocations(self.solution, self.view, self.batch)
-        self.field = self.solution.field.mean, self.solution.field.covariance
+        mean, packed = self.solution.field.mean, self.solution.field.covariance
+        self.field = mean, unpack(packed, mean.shape[1])
         self.looked = problem.rows.exposure, problem.missing
 
     def bound(self, g, contact=None):

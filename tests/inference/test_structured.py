@@ -11,11 +11,12 @@ from scipy.special import gammaln
 from cormorant.backends import numpy_reference
 from cormorant.backends.cpu import CpuBackend
 from cormorant.estimators.inputs import to_rows
+from cormorant.inference.field import unpack
 from cormorant.inference.predictive import infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import State
-from cormorant.inference.structured import COLD, FINAL, WARM, Effort, Structured
+from cormorant.inference.structured import COLD, WARM, Effort, Structured
 from cormorant.models.cnpf import MODELS, Hyperparameters
 
 from .conftest import BOUNDED, draw_counts
@@ -69,7 +70,7 @@ class TestBound:
                 problem.y,
                 phi,
                 kept.mean,
-                kept.covariance,
+                unpack(kept.covariance, kept.mean.shape[1]),
                 problem.rows.exposure,
                 problem.missing,
             )
@@ -202,14 +203,15 @@ class TestRowPosterior:
         problem = make_problem(model, n_rows=4, exposure=np.array([0.02, 0.1, 0.5, 2.0]))
         g, batch = replace(problem.globals, weights=np.array([0.5, 1.0, 2.0, 4.0])), problem.batch()
         view = problem.scheme.view(g)
-        s = problem.scheme.solve(view, batch, None, FINAL)
+        q, n = problem.scheme.settle(view, batch)
+        covariance = unpack(q.covariance, q.mean.shape[1])
         found = problem.scheme.posterior(view, batch, want_variance=True)
         rng, rate = np.random.default_rng(0), np.exp(batch.log_rate(g.atom_mean))
         for u in range(4):
-            f = rng.multivariate_normal(s.field.mean[u], s.field.covariance[u], 100_000)
+            f = rng.multivariate_normal(q.mean[u], covariance[u], 100_000)
             field = f @ view.design.loadings.T
             r = np.exp(field) if problem.scheme.link.is_bound else np.logaddexp(0, field)
-            x = rng.gamma(g.weights + s.n[u], 1 / (1 / r + rate[u]))
+            x = rng.gamma(g.weights + n[u], 1 / (1 / r + rate[u]))
             squares = (x - x.mean(axis=0)) ** 2
             error = squares.std(axis=0) / np.sqrt(len(x))
             # Five standard errors, and half a per cent for the fifteen nodes.
@@ -258,7 +260,9 @@ class TestPlans:
             assert_same_globals(blocks, whole, rtol=1e-5, atol=1e-6)
         once = problem.run(1, watch="nothing").state
         pieces = problem.run(1, Plan(n, n, 7, None), watch="nothing").state
-        assert_same_statistics(pieces.memory, once.memory, rtol=1e-8)
+        # Blocks of other sizes round the matrix products otherwise, and in single precision theta then rounds either way.
+        rtol = 1e-8 if allocation == "digamma" else 2 * np.finfo(np.float32).eps
+        assert_same_statistics(pieces.memory, once.memory, rtol=rtol)
 
     def test_rows_apart_are_rows_together(self, make_problem):
         """A row's posterior does not depend on the block that it is solved in."""
@@ -337,7 +341,7 @@ class TestLimits:
         assert_allclose(kept.mean[:, :-1], 0.0, atol=1e-12)
         # d is left at its prior.
         prior = np.broadcast_to(np.eye(2), (len(kept.mean), 2, 2))
-        assert_allclose(kept.covariance[:, :-1, :-1], prior, atol=1e-6)
+        assert_allclose(unpack(kept.covariance, 3)[:, :-1, :-1], prior, atol=1e-6)
         shared = ("n_rows", "counts", "tables", "log_one", "exposure", "share", "bound")
         assert_same_statistics(statistics, other, rtol=1e-6, names=shared)
         one = correlated.scheme.global_step(State(zero), statistics, 1.0).globals
@@ -478,9 +482,9 @@ class TestOddData:
     def test_final_effort_stops_early(self, make_problem):
         problem = make_problem("cnpf", allocation="zero-order")
         view = problem.scheme.view(problem.run(20, watch="nothing").state.globals)
-        short = problem.scheme.solve(view, problem.batch(), None, FINAL)
+        _, short = problem.scheme.settle(view, problem.batch())
         long = problem.scheme.solve(view, problem.batch(), None, Effort(300, 3))
-        assert np.all(np.abs(short.n - long.n).sum(axis=1) <= 0.05 * (1 + problem.y.sum(axis=1)))
+        assert np.all(np.abs(short - long.n).sum(axis=1) <= 0.05 * (1 + problem.y.sum(axis=1)))
 
     def test_an_empty_row_moves_no_other_row(self, make_problem):
         y = draw_counts(np.random.default_rng(0))

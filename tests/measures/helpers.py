@@ -8,14 +8,32 @@ from scipy import stats
 from cormorant.measures import (
     BernoulliLog,
     BernoulliLogit,
+    BetaProcess,
+    CallableLocations,
     CorrelatedBeta,
     DilnGamma,
+    GammaAtoms,
     GammaExp,
+    GammaProcess,
     GammaSoftplus,
+    GaussianLocations,
+    GaussianProcess,
     Identity,
+    Linear,
     Thinning,
+    Tuples,
     UncorrelatedGamma,
+    cnpf,
 )
+
+# A plain measure and tuples for it, whose arguments tests then spoil.
+ATOMS, GAMMA, BETA, LOCATIONS = GammaAtoms(1), GammaProcess(3.0, 2.0), BetaProcess(3.0, 2.0), GaussianLocations(1)
+ONES = np.ones((2, 1))
+TUPLES = Tuples(ONES, np.array([0.2, 0.3]), ONES)
+MEASURE = cnpf(GAMMA, ATOMS, LOCATIONS)
+# Locations and a function for the borders of finiteness.
+CAUCHY = CallableLocations(lambda rng, n: rng.standard_cauchy((n, 2)), 2)
+LINEAR = GaussianProcess(Linear())
 
 TRANSFORMS = [
     Identity(),
@@ -28,6 +46,12 @@ TRANSFORMS = [
     BernoulliLog(),
     Thinning(),
 ]
+
+
+def at(variance):
+    """Gaussian locations in the plane."""
+    return GaussianLocations(2, variance)
+
 
 ROUNDING = 1e-12  # what a sample without spread may be off by
 

@@ -53,13 +53,9 @@ from cormorant.measures import (
     weight_moments,
 )
 
-ONES = np.ones((2, 1))
+from .helpers import ATOMS, BETA, GAMMA, LOCATIONS, MEASURE, ONES, TUPLES
+
 NAN = float("nan")
-GAMMA, BETA, ATOMS, LOCATIONS = GammaProcess(3.0, 2.0), BetaProcess(3.0, 2.0), GammaAtoms(1), GaussianLocations(1)
-
-
-TUPLES = Tuples(ONES, np.array([0.2, 0.3]), ONES)
-MEASURE = cnpf(GAMMA, ATOMS, LOCATIONS)
 DRAW = MEASURE.sample(0, tuples=TUPLES)
 
 

@@ -36,15 +36,9 @@ from cormorant.measures import (
     weight_moments,
 )
 
-from .helpers import TRANSFORMS
+from .helpers import ATOMS, BETA, GAMMA, LOCATIONS, MEASURE, ONES, TRANSFORMS, TUPLES
 
-ONES = np.ones((2, 1))
 NAN = float("nan")
-GAMMA, BETA, ATOMS, LOCATIONS = GammaProcess(3.0, 2.0), BetaProcess(3.0, 2.0), GammaAtoms(1), GaussianLocations(1)
-
-
-TUPLES = Tuples(ONES, np.array([0.2, 0.3]), ONES)
-MEASURE = cnpf(GAMMA, ATOMS, LOCATIONS)
 
 
 class TestGivenTuples:

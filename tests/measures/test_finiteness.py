@@ -9,13 +9,10 @@ import pytest
 from cormorant.measures import (
     RBF,
     BernoulliLog,
-    BetaProcess,
-    CallableLocations,
     CallableMean,
     CorrelatedRandomMeasure,
     DilnGamma,
     DirichletProcess,
-    GammaAtoms,
     GammaExp,
     GammaProcess,
     GammaSoftplus,
@@ -44,15 +41,9 @@ from cormorant.measures import (
     thinned,
 )
 
-from .helpers import in_mean
+from .helpers import ATOMS, BETA, CAUCHY, GAMMA, LINEAR, at, in_mean
 
-ATOMS, GAMMA, BETA = GammaAtoms(1), GammaProcess(3.0, 2.0), BetaProcess(3.0, 2.0)
-CAUCHY = CallableLocations(lambda rng, n: rng.standard_cauchy((n, 2)), 2)
-LINEAR, QUADRATIC = GaussianProcess(Linear()), GaussianProcess(Linear() * Linear())
-
-
-def at(variance):
-    return GaussianLocations(2, variance)
+QUADRATIC = GaussianProcess(Linear() * Linear())
 
 
 def keep(theta, locations):

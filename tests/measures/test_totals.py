@@ -10,18 +10,13 @@ from scipy import integrate, special, stats
 from cormorant.measures import (
     RBF,
     BernoulliLog,
-    BetaProcess,
-    CallableLocations,
     CallableMean,
     Constant,
     ConstantMean,
     CorrelatedRandomMeasure,
     DirichletProcess,
-    GammaAtoms,
     GammaExp,
-    GammaProcess,
     GammaSoftplus,
-    GaussianLocations,
     GaussianProcess,
     Identity,
     Kernel,
@@ -43,15 +38,7 @@ from cormorant.measures import (
     thinned,
 )
 
-from .helpers import PlainGammaExp, in_mean
-
-ATOMS, GAMMA, BETA = GammaAtoms(1), GammaProcess(3.0, 2.0), BetaProcess(3.0, 2.0)
-CAUCHY = CallableLocations(lambda rng, n: rng.standard_cauchy((n, 2)), 2)
-LINEAR = GaussianProcess(Linear())
-
-
-def at(variance):
-    return GaussianLocations(2, variance)
+from .helpers import ATOMS, BETA, CAUCHY, GAMMA, LINEAR, PlainGammaExp, at, in_mean
 
 
 def on_gamma(transform, locations, function=LINEAR):

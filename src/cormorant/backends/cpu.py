@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cormorant.backends import stacks
 from cormorant.backends.compiled import Threads, compiled
 from cormorant.backends.sampling import Sampling
 
@@ -23,72 +24,90 @@ def digamma(x):
 
 
 @compiled
-def _propensities(weights, n, log_scale, zero_order, floor, theta):
-    """Write theta_k = exp(E log x_k) with the largest taken out."""
+def _propensities(weights, n, log_scale, scale, zero_order, floor, theta):
+    """Write theta_k = exp(E log x_k) with the largest taken out; ``scale`` is exp(log_scale), its largest taken out."""
     top = -np.inf
+    if zero_order:
+        for k in range(len(theta)):
+            top = max(top, (weights[k] + n[k]) * scale[k])
+        for k in range(len(theta)):
+            theta[k] = max((weights[k] + n[k]) * scale[k] / top, floor)
+        return
     for k in range(len(theta)):
-        shape = weights[k] + n[k]
-        log_theta = (math.log(shape) if zero_order else digamma(shape)) + log_scale[k]
-        theta[k] = log_theta
+        theta[k] = digamma(weights[k] + n[k]) + log_scale[k]
         top = max(top, theta[k])  # as rounded, so that no exponent below is positive
     for k in range(len(theta)):
         theta[k] = max(math.exp(theta[k] - top), floor)
 
 
 @compiled
+def _share_row(first, last, indices, counts, atoms, theta, ratio, total):
+    """ratio_j = y_j / sum_k theta_k a_jk and total_k = sum_j ratio_j a_jk, over one row's entries, four at a time."""
+    n_components, zero = atoms.shape[1], atoms.dtype.type(0)
+    total[:] = zero
+    j = first
+    while j + 4 <= last:
+        a0, a1, a2, a3 = atoms[indices[j]], atoms[indices[j + 1]], atoms[indices[j + 2]], atoms[indices[j + 3]]
+        z0, z1, z2, z3 = zero, zero, zero, zero
+        for k in range(n_components):
+            t = theta[k]
+            z0 += t * a0[k]
+            z1 += t * a1[k]
+            z2 += t * a2[k]
+            z3 += t * a3[k]
+        r0, r1, r2, r3 = counts[j] / z0, counts[j + 1] / z1, counts[j + 2] / z2, counts[j + 3] / z3
+        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = r0, r1, r2, r3
+        for k in range(n_components):
+            total[k] += r0 * a0[k] + r1 * a1[k] + r2 * a2[k] + r3 * a3[k]
+        j += 4
+    while j < last:
+        a0, z0 = atoms[indices[j]], zero
+        for k in range(n_components):
+            z0 += theta[k] * a0[k]
+        r0 = counts[j] / z0
+        ratio[j] = r0
+        for k in range(n_components):
+            total[k] += r0 * a0[k]
+        j += 1
+
+
+@compiled
 def _allocate(
-    first,
-    last,
-    indptr,
-    indices,
-    counts,
-    atoms,
-    weights,
-    log_scale,
-    n,
-    sweeps,
-    zero_order,
-    floor,
-    theta,
-    ratio,
-    evidence,
+    first, last, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order, floor, theta, ratio
 ):
     n_components = atoms.shape[1]
-    total = np.empty(n_components, atoms.dtype)
+    total, scale = np.empty(n_components, atoms.dtype), np.empty(n_components)
     for u in range(first, last):
-        row = theta[u]
-        for _ in range(sweeps):
-            _propensities(weights, n[u], log_scale[u], zero_order, floor, row)
-            total[:] = 0
-            for j in range(indptr[u], indptr[u + 1]):
-                atom = atoms[indices[j]]
-                z = atoms.dtype.type(0)
-                for k in range(n_components):
-                    z += row[k] * atom[k]
-                r = counts[j] / z
-                ratio[j] = r
-                for k in range(n_components):
-                    total[k] += r * atom[k]
+        if zero_order:
+            top = log_scale[u].max()
             for k in range(n_components):
-                n[u, k] = row[k] * total[k]
-        total_evidence = 0.0
-        for j in range(indptr[u], indptr[u + 1]):
-            total_evidence += counts[j] * math.log(counts[j] / ratio[j])
-        for k in range(n_components):
-            total_evidence -= n[u, k] * math.log(row[k])
-        evidence[u] = total_evidence
+                scale[k] = math.exp(log_scale[u, k] - top)
+        for _ in range(sweeps):
+            _propensities(weights, n[u], log_scale[u], scale, zero_order, floor, theta[u])
+            _share_row(indptr[u], indptr[u + 1], indices, counts, atoms, theta[u], ratio, total)
+            for k in range(n_components):
+                n[u, k] = theta[u, k] * total[k]
 
 
 @compiled
 def _column_totals(first, last, offsets, rows, ratio, theta, atoms, out):
+    n_components = theta.shape[1]
+    total = np.empty(n_components)
     for i in range(first, last):
-        total = np.zeros(theta.shape[1])
-        for j in range(offsets[i], offsets[i + 1]):
-            r = ratio[j]
-            row = theta[rows[j]]
-            for k in range(len(total)):
-                total[k] += r * row[k]
-        for k in range(len(total)):
+        total[:] = 0.0
+        j, end = offsets[i], offsets[i + 1]
+        while j + 4 <= end:
+            t0, t1, t2, t3 = theta[rows[j]], theta[rows[j + 1]], theta[rows[j + 2]], theta[rows[j + 3]]
+            r0, r1, r2, r3 = float(ratio[j]), float(ratio[j + 1]), float(ratio[j + 2]), float(ratio[j + 3])
+            for k in range(n_components):
+                total[k] += r0 * t0[k] + r1 * t1[k] + r2 * t2[k] + r3 * t3[k]
+            j += 4
+        while j < end:
+            t0, r0 = theta[rows[j]], float(ratio[j])
+            for k in range(n_components):
+                total[k] += r0 * t0[k]
+            j += 1
+        for k in range(n_components):
             out[i, k] = total[k] * atoms[i, k]
 
 
@@ -107,14 +126,33 @@ def _logistic_bound(first, last, mean, variance, log_rate, log_one, slope, curva
     for u in range(first, last):
         for k in range(mean.shape[1]):
             eta = mean[u, k] + log_rate[u if log_rate.shape[0] > 1 else 0, k]
-            c = math.sqrt(eta * eta + max(variance[u, k], 0.0))
-            curve = 0.25 if c < 1e-5 else math.tanh(0.5 * c) / (2.0 * c)
+            spread = max(variance[u, k], 0.0)
+            c = math.sqrt(eta * eta + spread)
             tail = math.exp(-c)
+            curve = 0.25 - c * c / 48.0 if c < 1e-4 else (1.0 - tail) / ((1.0 + tail) * 2.0 * c)  # tanh(c/2) / 2c
             # 1/2 - curve |eta| without the cancellation, which would leave E x of tiny rates to rounding.
-            least = tail / (1.0 + tail) + curve * max(variance[u, k], 0.0) / max(c + abs(eta), 1e-300)
+            least = tail / (1.0 + tail) + curve * spread / max(c + abs(eta), 1e-300)
             log_one[u, k] = 0.5 * (eta + c) + math.log1p(tail)
             slope[u, k] = least if eta < 0.0 else 1.0 - least
             curvature[u, k] = curve
+
+
+@compiled
+def _logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature):
+    for u in range(first, last):
+        bound = len(bounded) > 0 and bounded[u]
+        for k in range(mean.shape[1]):
+            eta = mean[u, k] + log_rate[u if log_rate.shape[0] > 1 else 0, k]
+            tail = math.exp(-abs(eta))
+            least = tail / (1.0 + tail)
+            log_one[u, k] = max(eta, 0.0) + math.log1p(tail)
+            slope[u, k] = least if eta < 0.0 else 1.0 - least
+            if not bound:
+                curvature[u, k] = least / (1.0 + tail)
+            elif abs(eta) < 1e-4:
+                curvature[u, k] = 0.25 - eta * eta / 48.0
+            else:
+                curvature[u, k] = (0.5 - least) / abs(eta)
 
 
 @compiled
@@ -142,41 +180,6 @@ def _softplus_averages(first, last, mean, variance, log_rate, nodes, weights, ou
                 out[6, u, k] += weights[j] * (rate * curve / one - one_slope * one_slope)
 
 
-@compiled
-def _invert(first, last, precision, covariance, log_determinant):
-    """Inverse through the Cholesky factor L L^T = precision, one matrix of the stack at a time."""
-    size = precision.shape[1]
-    for u in range(first, last):
-        chol = np.zeros((size, size))
-        total = 0.0
-        for p in range(size):
-            for q in range(p + 1):
-                s = precision[u, p, q]
-                for r in range(q):
-                    s -= chol[p, r] * chol[q, r]
-                if p == q:
-                    chol[p, p] = math.sqrt(s)
-                    total += math.log(chol[p, p])
-                else:
-                    chol[p, q] = s / chol[q, q]
-        log_determinant[u] = 2.0 * total
-        inverse = np.zeros((size, size))  # transposed inverse of the factor, so that inner loops run along rows
-        for q in range(size):
-            inverse[q, q] = 1.0 / chol[q, q]
-            for p in range(q + 1, size):
-                s = 0.0
-                for r in range(q, p):
-                    s -= chol[p, r] * inverse[q, r]
-                inverse[q, p] = s / chol[p, p]
-        for p in range(size):
-            for q in range(p + 1):
-                s = 0.0
-                for r in range(p, size):
-                    s += inverse[p, r] * inverse[q, r]
-                covariance[u, p, q] = s
-                covariance[u, q, p] = s
-
-
 class CpuBackend:
     """Compiled steps over ``n_jobs`` threads; the results do not depend on their number."""
 
@@ -192,18 +195,17 @@ class CpuBackend:
         """Share each count out among the components, ``sweeps`` times over (twin: ``numpy_reference.allocate``)."""
         theta = np.empty(n.shape, atoms.dtype)
         ratio = np.empty(len(indices), atoms.dtype)
-        evidence = np.empty(len(n))
         n = np.array(n, dtype=atoms.dtype)
         floor = atoms.dtype.type(math.sqrt(np.finfo(atoms.dtype).tiny))
 
         def work(first, last):
             _allocate(
                 first, last, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order, floor,
-                theta, ratio, evidence,
+                theta, ratio,
             )  # fmt: skip
 
         self.threads.over_rows(work, indptr)
-        return n, theta, ratio, evidence
+        return n, theta, ratio
 
     def column_totals(self, offsets, rows, ratio, theta, atoms):
         """Expected counts of each column by component (twin: ``numpy_reference.column_totals``)."""
@@ -229,6 +231,16 @@ class CpuBackend:
         )
         return log_one, slope, curvature
 
+    def logistic(self, mean, log_rate, bounded=None):
+        """log(1 + exp eta) and its derivatives, eta = mean + log_rate (twin: ``numpy_reference.logistic``)."""
+        log_one, slope, curvature = (np.empty(mean.shape) for _ in range(3))
+        log_rate = np.atleast_2d(log_rate)
+        bounded = np.zeros(0, bool) if bounded is None else bounded
+        self.threads.over(
+            lambda first, last: _logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature), len(mean)
+        )
+        return log_one, slope, curvature
+
     def softplus_averages(self, mean, variance, log_rate, nodes, weights):
         """Gauss-Hermite averages of the softplus link (twin: ``numpy_reference.softplus_averages``)."""
         out = np.empty((7, *mean.shape))
@@ -239,11 +251,10 @@ class CpuBackend:
         )
         return out
 
-    def invert(self, precision):
-        """Inverse and log determinant of a stack of matrices (twin: ``numpy_reference.invert``)."""
-        covariance = np.empty(precision.shape)
-        log_determinant = np.empty(len(precision))
-        self.threads.over(
-            lambda first, last: _invert(first, last, precision, covariance, log_determinant), len(precision)
-        )
-        return covariance, log_determinant
+    def gaussian_moments(self, precision, linear):
+        """Means and packed covariances (twin: ``numpy_reference.gaussian_moments``)."""
+        return stacks.moments(self.threads, precision, linear)
+
+    def gaussian_log_densities(self, precision, linear, at):
+        """Log densities, one a matrix (twin: ``numpy_reference.gaussian_log_densities``)."""
+        return stacks.log_densities(self.threads, precision, linear, at)

@@ -16,12 +16,11 @@ def product(a, b):
 def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order):
     """phi_uik proportional to exp(E log x_uk) atoms_ik;  n_uk = sum_i y_ui phi_uik; repeated ``sweeps`` times.
 
-    Returns n, theta (exp(E log x) with each row's largest at one), y / normaliser of each entry, and each row's
-    sum_i y_ui log normaliser - sum_k n_uk log theta_uk.
+    Returns n, theta (exp(E log x) with each row's largest at one) and y / normaliser of each entry.
     """
     n = np.array(n, dtype=atoms.dtype)
     floor = math.sqrt(np.finfo(atoms.dtype).tiny)
-    theta, ratio, evidence = np.empty_like(n), np.empty(len(indices), atoms.dtype), np.empty(len(n))
+    theta, ratio = np.empty_like(n), np.empty(len(indices), atoms.dtype)
     for u in range(len(n)):
         row = slice(indptr[u], indptr[u + 1])
         a, y = atoms[indices[row]], counts[row]
@@ -31,8 +30,7 @@ def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero
             theta[u] = np.maximum(np.exp(log_theta - log_theta.max()), floor)
             ratio[row] = y / (a @ theta[u])
             n[u] = theta[u] * (ratio[row] @ a)
-        evidence[u] = y @ np.log(y / ratio[row]) - n[u] @ np.log(theta[u])
-    return n, theta, ratio, evidence
+    return n, theta, ratio
 
 
 def column_totals(offsets, rows, ratio, theta, atoms):
@@ -59,6 +57,18 @@ def logistic_bound(mean, variance, log_rate):
     spread = np.maximum(variance, 0.0) / np.maximum(c + abs(eta), 1e-300)
     least = np.exp(-c) / (1 + np.exp(-c)) + curvature * spread
     return (eta + c) / 2 + np.log1p(np.exp(-c)), np.where(eta < 0, least, 1 - least), curvature
+
+
+def logistic(mean, log_rate, bounded=None):
+    """With eta = F + log rate: log(1 + exp eta), sigma(eta), and sigma(eta) sigma(-eta) or, in rows that are bounded,
+
+    tanh(eta / 2) / (2 eta), the curvature of Jaakkola and Jordan's bound.
+    """
+    eta = mean + log_rate
+    curvature = expit(eta) * expit(-eta)
+    if bounded is not None:
+        curvature[bounded] = logistic_bound(mean, np.zeros_like(mean), log_rate)[2][bounded]
+    return np.logaddexp(0.0, eta), expit(eta), curvature
 
 
 def softplus_averages(mean, variance, log_rate, nodes, weights):
@@ -90,6 +100,23 @@ def softplus_averages(mean, variance, log_rate, nodes, weights):
     return averages
 
 
-def invert(precision):
-    """Inverses and log determinants."""
-    return np.linalg.inv(precision), np.linalg.slogdet(precision)[1]
+def unpack(packed, size):
+    """Symmetric matrices from their entries (p, q), q <= p, row by row (last axis)."""
+    full = np.empty((*packed.shape[:-1], size, size))
+    p, q = np.tril_indices(size)
+    full[..., p, q] = full[..., q, p] = packed
+    return full
+
+
+def gaussian_moments(precision, linear):
+    """P^-1 b, and P^-1 packed, of each."""
+    covariance = np.linalg.inv(unpack(precision, linear.shape[1]))
+    p, q = np.tril_indices(linear.shape[1])
+    return np.einsum("upq,uq->up", covariance, linear), covariance[:, p, q]
+
+
+def gaussian_log_densities(precision, linear, at):
+    """log N(at | P^-1 b, P^-1), up to the constant of the dimension."""
+    full = unpack(precision, linear.shape[1])
+    apart = at - np.linalg.solve(full, linear[..., None])[..., 0]
+    return 0.5 * (np.linalg.slogdet(full)[1] - np.einsum("up,upq,uq->u", apart, full, apart))

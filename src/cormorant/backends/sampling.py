@@ -6,12 +6,11 @@ from `random` is not looked at: a change there needs a change here (this number 
 
 from __future__ import annotations
 
-import math
 import threading
 
 import numpy as np
 
-from cormorant.backends import random
+from cormorant.backends import random, stacks
 from cormorant.backends.compiled import Threads, compiled
 
 LANE = 16  # components summed together when a count looks for its own
@@ -104,32 +103,6 @@ def _draw_polya_gammas(first, last, n, w, eta, seed, ids, out):
 
 
 @compiled
-def _draw_gaussians(first, last, precision, linear, seed, ids, out):
-    """N(P^-1 b, P^-1) through P = L L^T: L y = b, then L^T f = y + z."""
-    size = precision.shape[1]
-    chol = np.zeros((size, size))
-    for u in range(first, last):
-        s = random.stream(seed, ids[u])
-        f = out[u]
-        for p in range(size):
-            for q in range(p + 1):
-                t = precision[u, p, q]
-                for r in range(q):
-                    t -= chol[p, r] * chol[q, r]
-                chol[p, q] = math.sqrt(t) if p == q else t / chol[q, q]
-            t = linear[u, p]
-            for r in range(p):
-                t -= chol[p, r] * f[r]
-            f[p] = t / chol[p, p]
-        for p in range(size):
-            f[p] += random.normal(s)
-        for p in range(size - 1, -1, -1):
-            f[p] /= chol[p, p]
-            for r in range(p):
-                f[r] -= chol[p, r] * f[p]
-
-
-@compiled
 def _content(indptr, indices, counts, out):
     """FNV-1a over a row's columns and counts."""
     prime = np.uint64(1099511628211)
@@ -201,11 +174,8 @@ class Sampling:
         return out
 
     def gaussians(self, precision, linear, seed, ids=None):
-        """N(P^-1 b, P^-1)."""
-        out = np.empty(linear.shape)
-        ids = _ids(ids, len(out))
-        self.threads.over(lambda first, last: _draw_gaussians(first, last, precision, linear, seed, ids, out), len(out))
-        return out
+        """N(P^-1 b, P^-1), P packed."""
+        return stacks.draws(self.threads, precision, linear, seed, _ids(ids, len(linear)))
 
 
 def _ids(ids, n):

@@ -29,8 +29,8 @@ class Backend(Protocol):
         n: np.ndarray,
         sweeps: int,
         zero_order: bool,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Allocated counts n, propensities theta, count / normaliser of each entry, and each row's evidence."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Allocated counts n, propensities theta, and count / normaliser of each entry."""
         ...
 
     def column_totals(
@@ -49,14 +49,24 @@ class Backend(Protocol):
         """E log(1 + exp eta), its slope and its curvature."""
         ...
 
+    def logistic(
+        self, mean: np.ndarray, log_rate: np.ndarray, bounded: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """log(1 + exp eta), its slope, and its curvature or, in rows that are ``bounded``, the bound's."""
+        ...
+
     def softplus_averages(
         self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, nodes: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
         """Seven averages of the softplus link and its derivatives, 7 x rows x components."""
         ...
 
-    def invert(self, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Inverses and log determinants of a stack of positive definite matrices."""
+    def gaussian_moments(self, precision: np.ndarray, linear: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means P^-1 b and packed covariances P^-1 of a stack of Gaussians, given P (packed) and b."""
+        ...
+
+    def gaussian_log_densities(self, precision: np.ndarray, linear: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Their log densities at a point each, up to a constant."""
         ...
 
 

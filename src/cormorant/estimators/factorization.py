@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from cormorant.backends.compiled import single_blas_thread
-from cormorant.backends.select import select_backend
+from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.chains import gather, run_chain
@@ -114,14 +114,17 @@ class Factorization(
         rows = to_rows(counts, exposure, mask)
         rng = self._generator()
         self._choose(rows.counts)
-        states = self._begin(rows.counts, counts.n_rows, rng, resume=self.warm_start)
+        self._check_parameters()
         train, validation = self._keep_aside(rows, rng)
+        starts = self._starts(train.n_rows, can_race=validation is not None)
+        states = self._begin(train.counts, counts.n_rows, rng, starts, resume=self.warm_start)
+        scheme = self._scheme()
         with single_blas_thread():
-            if self.inference_ == "gibbs":
-                self._sample(states, train, validation, rng, counts)
+            if isinstance(scheme, Gibbs):
+                self._sample(scheme, states, train, validation, rng, counts)
             else:
-                outcome = self._run(self._scheme(), states, train, validation, rng)
-                self._finish(self._scheme(), outcome.state, counts.column_names)
+                outcome = self._run(scheme, states, train, validation, rng)
+                self._finish(scheme, outcome.state, counts.column_names)
                 self._record(outcome.history, outcome.reason, outcome.interrupted)
             self.n_rows_seen_ = train.n_rows
             self.row_names_ = counts.row_names
@@ -171,8 +174,9 @@ class Factorization(
         n_rows = (0 if first else self.n_rows_seen_) + counts.n_rows
         self._choose(rows.counts, stepwise=True)
         scheme, rng = self._scheme(), self._generator()
+        self._check_parameters()
         # Without a race, the start around the column means, with all components, is the safer one.
-        state = self._begin(rows.counts, n_rows, rng, resume=not first, starts=[(0.0, self.n_components)])[0]()
+        state = self._begin(rows.counts, n_rows, rng, [(0.0, self.n_components)], resume=not first)[0]()
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         rho, bound = schedule(state.n_steps), None
         with single_blas_thread():
@@ -201,39 +205,36 @@ class Factorization(
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return np.random.default_rng(seed)
 
-    def _scheme(self, inference: str | None = None) -> Scheme:
+    def _scheme(self, inference: str | None = None, backend: Backend | None = None) -> Scheme:
         return resolve.make_scheme(
             inference or self.inference_,
             self.allocation,
             self.a0 is None and self._defaults().learns_a0,
             self.sigma_l2 is None,
             self.model,
-            select_backend(self.n_jobs),
+            backend or select_backend(self.n_jobs),
         )
+
+    def _starts(self, n_rows: int, can_race: bool) -> list[tuple[float, int]]:
+        """Shares of random rows, and numbers of components, to start with."""
+        if not self._defaults().races:
+            return [(0.0, self.n_components)]
+        tried = starts_to_try(n_rows, self.n_components)
+        return tried if can_race else [(tried[0][0], self.n_components)]
 
     def _begin(
         self,
         counts: Counts,
         n_rows: int,
         rng: np.random.Generator,
+        starts: Sequence[tuple[float, int]],
         resume: bool,
-        starts: Sequence[tuple[float, int]] | None = None,
     ) -> list[Callable[[], State]]:
-        """States to start from, made when called: one to go on with, or several to try, for ``n_rows`` in all.
-
-        ``starts``: shares of random rows and numbers of components; None tries all that the scheme has.
-        """
-        self._check_parameters()
+        """States to start from, made when called: one to go on with, or ``starts`` to try, for ``n_rows`` in all."""
         if resume and hasattr(self, "_state"):
             resumed = self._resumed(counts.n_columns, n_rows)
             return [lambda: resumed]
         hyper, dims = self._hyper(n_rows), self.n_dims
-        if starts is None:
-            starts = [(0.0, self.n_components)]
-            if self._defaults().races:
-                can_race = resolve.resolve_validation_rows(self.validation, counts.n_rows) > 0
-                tried = starts_to_try(counts.n_rows, self.n_components)
-                starts = tried if can_race else [(tried[0][0], self.n_components)]
         return [
             lambda share=share, size=size: State(start_globals(self.model, counts, size, dims, hyper, rng, share))
             for share, size in starts
@@ -241,6 +242,7 @@ class Factorization(
 
     def _sample(
         self,
+        gibbs: Gibbs,
         starts: list[Callable[[], State]],
         rows: Rows,
         validation: Validation | None,
@@ -249,8 +251,7 @@ class Factorization(
     ) -> None:
         """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
         wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
-        structured = self._scheme("structured")
-        gibbs = cast(Gibbs, self._scheme())
+        structured = self._scheme("structured", gibbs.backend)
         first_fits, ends, collectors = [], [], []
         for number in range(1, wanted.n_chains + 1):
             label = f"chain {number} of {wanted.n_chains}"
@@ -331,12 +332,14 @@ class Factorization(
         plan = Plan(rows.n_rows, size, min(size, BLOCK), schedule)
         watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
         check_every = 5 if plan.is_full else 1
-        settings = loop.Settings(max_epochs or self.max_epochs, self.tol, self.patience, watch, check_every)
+        title = "the bound" if self._has_bound else "the approximate bound"
+        epochs = max_epochs or self.max_epochs
+        settings = loop.Settings(epochs, self.tol, self.patience, watch, check_every, title)
         with self._bars() as bars:
             callbacks = [*bars.values(), *self.callbacks]
-            racing = watch == "perplexity" and validation is not None and len(starts) > 1
+            judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []
-            for start in starts if racing else starts[:1]:
+            for start in starts if judges else starts[:1]:
                 state = start()
                 if state.globals.n_components > self.n_components:  # a surplus: after a few epochs the most alike merge
                     few = replace(settings, max_epochs=resolve.SURPLUS_EPOCHS, watch="nothing")
@@ -345,8 +348,8 @@ class Factorization(
                     if ran.interrupted:
                         return replace(ran, state=state)
                 states.append(state)
-            if racing and validation is not None:
-                return loop.race(scheme, states, rows, plan, settings, rng, validation, callbacks)
+            if judges:
+                return loop.race(scheme, states, rows, plan, settings, rng, judges, callbacks)
             return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)
 
     def __sklearn_tags__(self):

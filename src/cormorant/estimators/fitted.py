@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from cormorant.inference.predictive import PointPosterior, Posterior, SampledPos
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import with_unused
-from cormorant.inference.state import Globals, State, Statistics
+from cormorant.inference.state import State, Statistics
 from cormorant.measures import component_correlation
 
 USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
@@ -48,8 +48,8 @@ class FittedMixin:
         g, memory = state.globals, state.memory
         chains = [] if sampled is None else sampled.chains
         if reorder:
-            order = np.argsort(-_held_counts(g), kind="stable")
-            g = with_unused(_reorder(g, order), self.n_components)
+            order = np.argsort(-np.maximum(g.held_counts, 1e-300), kind="stable")
+            g = with_unused(g.reorder(order), self.n_components)
             kept = memory.reorder(order).with_unused(self.n_components) if isinstance(memory, Statistics) else None
             state = State(g, kept, state.n_steps)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
@@ -64,7 +64,7 @@ class FittedMixin:
         self.locations_ = g.locations
         self.correlation_ = component_correlation(g.locations)
         self.hyperparameters_ = asdict(g.hyper)
-        held = _held_counts(g)
+        held = np.maximum(g.held_counts, 1e-300)
         self.usage_ = held / held.sum()
         falling = np.cumsum(np.sort(self.usage_)[::-1])
         self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
@@ -126,19 +126,3 @@ class FittedMixin:
     @property
     def _n_features_out(self) -> int:
         return len(self.weights_)
-
-
-def _held_counts(g: Globals) -> np.ndarray:
-    """Expected counts of each component in the data: what its posterior shapes have above the prior's."""
-    return np.maximum((g.atom_shape - g.hyper.a0).sum(axis=0), 1e-300)
-
-
-def _reorder(g: Globals, order: np.ndarray) -> Globals:
-    return replace(
-        g,
-        # Contiguous, so that a model read from a file adds up in the same order.
-        atom_shape=np.ascontiguousarray(g.atom_shape[:, order]),
-        atom_rate=np.ascontiguousarray(g.atom_rate[..., order]),
-        weights=g.weights[order],
-        locations=g.locations[order],
-    )

@@ -51,9 +51,10 @@ def _small(values: np.ndarray) -> np.ndarray:
 
 def _sample(arrays: dict[str, np.ndarray], prefix: str, info: dict[str, Any], n_columns: int) -> Sample:
     data, indices, indptr = (arrays[f"{prefix}.{name}"] for name in ("data", "indices", "indptr"))
+    found = {name: arrays[f"{prefix}.{name}"] for name in ARRAYS}
     rest = Globals(
-        np.zeros((0, 0)),
-        **{name: arrays[f"{prefix}.{name}"] for name in ARRAYS},
+        np.zeros((0, len(found["weights"]))),
+        **found,
         alpha=float(info["alpha"]),
         c=float(info["c"]),
         hyper=Hyperparameters(**info["hyper"]),

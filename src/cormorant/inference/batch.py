@@ -26,6 +26,19 @@ class Batch:
         """Rows in this block."""
         return len(self.indptr) - 1
 
+    def take(self, keep: np.ndarray) -> Batch:
+        """The rows that a mask keeps."""
+        lengths = np.diff(self.indptr)
+        entries = np.repeat(keep, lengths)
+        return Batch(
+            np.concatenate([[0], np.cumsum(lengths[keep])]),
+            self.indices[entries],
+            self.counts[entries],
+            self.n_columns,
+            None if self.exposure is None else self.exposure[keep],
+            None if self.missing is None else self.missing[keep],
+        )
+
     @cached_property
     def by_column(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Offsets of the columns, the row of each entry, and the order that sorts the entries by column."""

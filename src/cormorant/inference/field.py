@@ -9,7 +9,8 @@ products with a table of the distinct entries of g_k g_k^T.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,8 +20,14 @@ from cormorant.models.cnpf import link_function
 
 
 def pack_indices(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the distinct entries of a symmetric matrix."""
-    return np.triu_indices(size)
+    """Rows and columns of the distinct entries of a symmetric matrix, in the order that backends want them."""
+    return np.tril_indices(size)
+
+
+def pack_products(a: np.ndarray) -> np.ndarray:
+    """The distinct entries of a_u a_u^T, for each row of ``a``."""
+    p, q = pack_indices(a.shape[1])
+    return a[:, p] * a[:, q]
 
 
 def unpack(packed: np.ndarray, size: int) -> np.ndarray:
@@ -29,6 +36,13 @@ def unpack(packed: np.ndarray, size: int) -> np.ndarray:
     p, q = pack_indices(size)
     full[..., p, q] = full[..., q, p] = packed
     return full
+
+
+def add_diagonal(packed: np.ndarray, diagonal: np.ndarray | float, size: int) -> np.ndarray:
+    """Packed matrices with something added to their diagonals, in place."""
+    p = np.arange(size)
+    packed[:, p * (p + 3) // 2] += diagonal
+    return packed
 
 
 @dataclass(frozen=True)
@@ -41,16 +55,18 @@ class Design:
 
     @classmethod
     def build(cls, loadings: np.ndarray, prior_precision: np.ndarray) -> Design:
-        """Table of the products g_kp g_kq, p <= q."""
-        p, q = pack_indices(loadings.shape[1])
-        return cls(loadings, loadings[:, p] * loadings[:, q], prior_precision)
+        """Table of the products g_kp g_kq, q <= p."""
+        return cls(loadings, pack_products(loadings), prior_precision)
 
-    def precision(self, packed: np.ndarray) -> np.ndarray:
-        """Lambda_0 + sum_k omega_uk g_k g_k^T of each row, given the packed sums."""
-        size = len(self.prior_precision)
-        full = unpack(packed, size)
-        full[:, np.arange(size), np.arange(size)] += self.prior_precision
-        return full
+    @cached_property
+    def quadratic(self) -> np.ndarray:
+        """The table that gives g_k^T S g_k from a packed S: entries off the diagonal count twice."""
+        p, q = pack_indices(self.loadings.shape[1])
+        return self.products * np.where(p == q, 1.0, 2.0)
+
+    def precision(self, omega: np.ndarray, backend: Backend) -> np.ndarray:
+        """Lambda_0 + sum_k omega_uk g_k g_k^T of each row, packed."""
+        return add_diagonal(backend.product(omega, self.products), self.prior_precision, len(self.prior_precision))
 
 
 @dataclass(frozen=True)
@@ -58,15 +74,21 @@ class Field:
     """q(f) of a batch of rows, with what follows from it."""
 
     mean: np.ndarray
-    covariance: np.ndarray
+    covariance: np.ndarray  # packed
     expansion: Expansion
     field_mean: np.ndarray  # E F, rows x components
     field_variance: np.ndarray  # Var F
 
+    def take(self, index: np.ndarray) -> Field:
+        """Some of the rows."""
+        return Field(
+            self.mean[index], self.covariance[index], self.expansion.take(index),
+            self.field_mean[index], self.field_variance[index],
+        )  # fmt: skip
+
     def second_moments(self) -> np.ndarray:
         """E f f^T, packed."""
-        p, q = pack_indices(self.mean.shape[1])
-        return self.covariance[:, p, q] + self.mean[:, p] * self.mean[:, q]
+        return self.covariance + pack_products(self.mean)
 
 
 @dataclass(frozen=True)
@@ -81,26 +103,30 @@ class FieldProblem:
 
     def at(self, mean: np.ndarray, covariance: np.ndarray) -> Field:
         """Evaluate E F, Var F and the link's expansion at q(f) = N(mean, covariance)."""
-        p, q = pack_indices(mean.shape[1])
-        packed = covariance[:, p, q] * np.where(p == q, 1.0, 2.0)
         field_mean = self.backend.product(mean, self.design.loadings.T)
-        variance = self.backend.product(packed, self.design.products.T)
+        variance = self.backend.product(covariance, self.design.quadratic.T)
         expansion = self.link.expand(field_mean, variance, self.log_rate, self.backend)
         return Field(mean, covariance, expansion, field_mean, variance)
+
+    def take(self, index: np.ndarray) -> FieldProblem:
+        """The same for some of the rows."""
+        return self if self.log_rate.ndim == 1 else replace(self, log_rate=self.log_rate[index])
 
     def prior(self, n_rows: int) -> Field:
         """q(f) = p(f)."""
         size = len(self.design.prior_precision)
-        covariance = np.broadcast_to(np.diag(1.0 / self.design.prior_precision), (n_rows, size, size))
-        return self.at(np.zeros((n_rows, size)), np.ascontiguousarray(covariance))
+        covariance = add_diagonal(np.zeros((n_rows, size * (size + 1) // 2)), 1.0 / self.design.prior_precision, size)
+        return self.at(np.zeros((n_rows, size)), covariance)
 
     def divergence(self, field: Field) -> np.ndarray:
         """KL(q(f_u) || p(f_u)) of each row."""
-        prior = self.design.prior_precision
-        if len(prior) == 0:
+        prior, size = self.design.prior_precision, len(self.design.prior_precision)
+        if size == 0:
             return np.zeros(len(field.mean))
-        _, log_determinant = self.backend.invert(field.covariance)  # of the covariance
-        variances = np.diagonal(field.covariance, axis1=1, axis2=2)
+        zero = np.zeros_like(field.mean)
+        log_determinant = 2.0 * self.backend.gaussian_log_densities(field.covariance, zero, zero)  # of the covariance
+        p = np.arange(size)
+        variances = field.covariance[:, p * (p + 3) // 2]
         return 0.5 * (((variances + field.mean**2) * prior - 1.0 - np.log(prior)).sum(axis=1) - log_determinant)
 
     def scale_moments(self, field: Field, n_nodes: int = 15) -> tuple[np.ndarray, np.ndarray]:
@@ -130,23 +156,32 @@ class FieldProblem:
         return proposal if self.link.is_bound else self._backtrack(field, proposal, n)
 
     def _newton(self, field: Field, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        prior, loadings = self.design.prior_precision, self.design.loadings
         omega = np.maximum(field.expansion.omega(n, self.weights), 0.0)
-        covariance, _ = self.backend.invert(self.design.precision(self.backend.product(omega, self.design.products)))
         slope = field.expansion.slope(n, self.weights)
-        gradient = self.backend.product(slope, loadings) - prior * field.mean
-        return field.mean + np.einsum("upq,uq->up", covariance, gradient), covariance
+        gradient = self.backend.product(slope, self.design.loadings) - self.design.prior_precision * field.mean
+        move, covariance = self.backend.gaussian_moments(self.design.precision(omega, self.backend), gradient)
+        return field.mean + move, covariance
 
     def _backtrack(self, field: Field, proposal: Field, n: np.ndarray, halvings: int = 5) -> Field:
         """Halve the step of every row whose objective fell; a row that never improves stays where it was."""
-        before = self.objective(field, n)
+        worse = np.flatnonzero(self.objective(proposal, n) < self.objective(field, n))
+        if len(worse) == 0:
+            return proposal
         mean, covariance = proposal.mean.copy(), proposal.covariance.copy()
-        for attempt in range(halvings):
-            worse = self.objective(proposal, n) < before
-            if not worse.any():
-                return proposal
-            last = attempt == halvings - 1
-            for new, old in ((mean, field.mean), (covariance, field.covariance)):
-                new[worse] = old[worse] if last else 0.5 * (new[worse] + old[worse])
-            proposal = self.at(mean, covariance)
-        return proposal
+        problem, start, n = self.take(worse), field.take(worse), n[worse]
+        least = problem.objective(start, n)
+        for _ in range(halvings - 1):
+            mean[worse] = 0.5 * (mean[worse] + start.mean)
+            covariance[worse] = 0.5 * (covariance[worse] + start.covariance)
+            still = problem.objective(problem.at(mean[worse], covariance[worse]), n) < least
+            problem, start, n, least, worse = (
+                problem.take(still),
+                start.take(still),
+                n[still],
+                least[still],
+                worse[still],
+            )
+            if len(worse) == 0:
+                break
+        mean[worse], covariance[worse] = start.mean, start.covariance
+        return self.at(mean, covariance)

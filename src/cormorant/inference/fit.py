@@ -47,6 +47,7 @@ class Settings:
     patience: int
     watch: str
     check_every: int = 1
+    bound_title: str = "the bound"  # for the sentence that says why a fit ended
 
 
 @dataclass(frozen=True)
@@ -78,20 +79,19 @@ def race(
 ) -> Outcome:
     """Run each start for a few epochs, and the one that predicts the validation rows best to the end."""
     heat = replace(settings, max_epochs=min(2 * settings.check_every, settings.max_epochs))
-    heats: list[Outcome] = []
-    for number, state in enumerate(states, start=1):
-        stage = f"start {number} of {len(states)}"
-        heats.append(run(scheme, state, rows, plan, heat, rng, validation, callbacks, stage=stage))
-        if heats[-1].interrupted:
-            break
-        if heats[-1].best > min(h.best for h in heats):
-            heats[-1] = replace(heats[-1], memory=RowMemory(0))  # out of the race: its rows are not needed
-    number, first = min(enumerate(heats, start=1), key=lambda pair: pair[1].best)
-    logger.info("start %d of %d predicts best", number, len(states))
-    if heats[-1].interrupted or heat.max_epochs == settings.max_epochs:
-        return replace(first, reason=heats[-1].reason, interrupted=heats[-1].interrupted, start=number - 1)
-    end = run(scheme, first.state, rows, plan, settings, rng, validation, callbacks, resume=first)
-    return replace(end, start=number - 1)
+    leader: Outcome | None = None  # the others are forgotten at once, with the rows that they remember
+    for number, state in enumerate(states):
+        stage = f"start {number + 1} of {len(states)}"
+        last = replace(run(scheme, state, rows, plan, heat, rng, validation, callbacks, stage=stage), start=number)
+        leader = last if leader is None or last.best < leader.best else leader
+        if last.interrupted:
+            return replace(leader, reason=last.reason, interrupted=True)
+    assert leader is not None  # there is a start
+    logger.info("start %d of %d predicts best", leader.start + 1, len(states))
+    if heat.max_epochs == settings.max_epochs:
+        return leader
+    end = run(scheme, leader.state, rows, plan, settings, rng, validation, callbacks, resume=leader)
+    return replace(end, start=leader.start)
 
 
 class _Cache:
@@ -134,7 +134,7 @@ def run(
     batches = _Cache(rows, plan, scheme.dtype)
     by_bound = settings.watch == "bound"
     patience = Patience(
-        "the bound" if by_bound else "the perplexity of the validation rows",
+        settings.bound_title if by_bound else "the perplexity of the validation rows",
         settings.tol, settings.patience, lower_is_better=not by_bound,
     )  # fmt: skip
     history: list[Info] = [] if resume is None else list(resume.history)

@@ -1,14 +1,16 @@
-"""The exact sampler (section 4.1 with x, and where it helps a, integrated out): every draw is from a full conditional.
+"""The exact sampler (section 4.1, with x and where it helps a integrated out): each move leaves the posterior as it is.
 
 One sweep is a few passes over the rows, each followed by a draw of what the rows share:
 
     counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a
     scale       log(1 + A_k r(F_uk)), at two scales;                                            then A_k
     weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
-    field       omega_uk ~ PG(w_k + n_uk, F_uk + log A_k),  f_u ~ N(m_u, S_u);                  then l, sigma_l^2
+    field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
+    locations   the log densities of the proposals;                                             then l, sigma_l^2
 
-Whatever is drawn with x integrated out (scale, weights, field) comes before x is drawn again, and x is never kept. The
-softplus link has no conjugate f: there f and the locations are Metropolis steps (`moves`), with passes of their own.
+Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
+kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
+has the figures. New rows, whose chains are short, take that step (`predictive`).
 """
 
 from __future__ import annotations
@@ -27,14 +29,13 @@ from cormorant.inference.moves import (
     DrawWeights,
     MetropolisField,
     Move,
-    ProposeLocations,
     RowDraws,
     ShareCounts,
     Visit,
-    field_move,
+    fresh_seed,
 )
 from cormorant.inference.scale import DecideScale, ProposeScale
-from cormorant.inference.state import Globals, Locals, State
+from cormorant.inference.state import Globals, State
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import PoissonFactorization
 
@@ -64,11 +65,10 @@ class Gibbs:
         parts = (self.model, self.backend)
         moves: list[Move] = [ShareCounts(*parts, self.learns_a0), ProposeScale(*parts), DecideScale(*parts)]
         moves.append(DrawWeights(*parts))
-        field = field_move(*parts, self.learns_sigma_l2)
-        if field is not None:
-            moves.append(field)
-        if isinstance(field, MetropolisField):
-            moves += [ProposeLocations(*parts), DecideLocations(*parts, self.learns_sigma_l2)]
+        if self.model.has_field:
+            moves.append(MetropolisField(*parts))
+        if self.model.has_locations:
+            moves.append(DecideLocations(*parts, self.learns_sigma_l2))
         return tuple(moves)
 
     @property
@@ -83,7 +83,7 @@ class Gibbs:
 
     def begin(self, g: Globals, rng: np.random.Generator) -> State:
         """A chain that starts with atoms drawn from q(a)."""
-        atoms = self.backend.sampling.gammas(g.atom_shape, int(rng.integers(1 << 63))) / g.atom_rate
+        atoms = self.backend.sampling.gammas(g.atom_shape, fresh_seed(rng)) / g.atom_rate
         return State(g, Chain(np.maximum(atoms, 1e-300), rng))
 
     def _move(self, state: State) -> Move:
@@ -95,15 +95,10 @@ class Gibbs:
         return Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
 
     def local_step(
-        self, view: Visit, batch: Batch, start: RowDraws | Locals | None, want_bound: bool = False
+        self, view: Visit, batch: Batch, start: RowDraws | None, want_bound: bool = False
     ) -> tuple[RowDraws, object]:
         """Draw what belongs to the rows, and sum what the shared draw needs of them."""
-        if start is None:
-            size = view.design.loadings.shape[1]
-            start = RowDraws(np.zeros((batch.n_rows, 0)), np.zeros((batch.n_rows, size)))
-        elif isinstance(start, Locals):
-            start = RowDraws(start.n.astype(np.float64), start.mean.astype(np.float64))
-        return view.move.rows(view, batch, start)
+        return view.move.rows(view, batch, RowDraws.fresh(batch.n_rows, view.design) if start is None else start)
 
     def global_step(self, state: State, new: Any, rho: float) -> State:
         """Draw what the rows share."""

@@ -10,7 +10,7 @@ those averages; the field step and the statistics need nothing else of a link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +30,11 @@ class Expansion:
     count_curvature: np.ndarray | float  # -E (log r)''
     shape_slope: np.ndarray  # E (log(1 + A r))'
     shape_curvature: np.ndarray  # E (log(1 + A r))''
+
+    def take(self, index: np.ndarray) -> Expansion:
+        """Some of the rows."""
+        values = (getattr(self, f.name) for f in fields(self))
+        return Expansion(*(value[index] if isinstance(value, np.ndarray) else value for value in values))
 
     def slope(self, n: np.ndarray, w: np.ndarray) -> np.ndarray:
         """E h'(F)."""
@@ -52,6 +57,10 @@ class Link(Protocol):
 
     def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """Average h and its derivatives; ``log_rate`` is log A (per component, or rows x components)."""
+        ...
+
+    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend, bounded: np.ndarray | None) -> Expansion:
+        """The same where F is known. Rows that are ``bounded`` get curvatures that are above the true ones."""
         ...
 
 
@@ -79,6 +88,11 @@ class ExponentialLink:
             shape_curvature=shape_curvature,
         )
 
+    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend, bounded: np.ndarray | None) -> Expansion:
+        """log(1 + exp eta) and its derivatives themselves; the bound's curvature is tanh(eta / 2) / (2 eta)."""
+        log_one, slope, curvature = backend.logistic(field, log_rate, bounded)
+        return Expansion(field - log_one, log_one, slope * np.exp(-log_rate), 1.0, 0.0, slope, curvature)
+
 
 class SoftplusLink:
     """r(F) = log(1 + exp F), by Gauss-Hermite averages; not concave in F, so the field step searches along its line."""
@@ -103,7 +117,14 @@ class SoftplusLink:
         averages = backend.softplus_averages(mean, variance, log_rate, self.nodes, self.weights)
         return Expansion(averages[0] - averages[1], *averages[1:])
 
+    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend, bounded: np.ndarray | None) -> Expansion:
+        """One node; the curvatures of the two logarithms have either sign, and their sizes bound their sum."""
+        one, whole = np.zeros(1), np.ones(1)
+        averages = backend.softplus_averages(field, np.zeros_like(field), log_rate, one, whole)
+        if bounded is not None:
+            for curvature in (averages[4], averages[6]):
+                curvature[bounded] = np.abs(curvature[bounded])
+        return Expansion(averages[0] - averages[1], *averages[1:])
+
 
 LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink())}
-# At a variance of zero the expansion is h itself; one node is enough.
-POINT_LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink(n_nodes=1))}

@@ -24,10 +24,11 @@ from scipy.special import digamma, expit, gammaln
 
 from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, pack_indices, unpack
+from cormorant.inference.field import Design, pack_products, unpack
 from cormorant.inference.globals import WEIGHT_FLOOR, weights_of
+from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Additive, Globals, Locals, RowPosterior, State
-from cormorant.inference.structured import COLD, FINAL, WARM, Effort, Structured, View
+from cormorant.inference.structured import COLD, FINAL, WARM, Effort, Structured, View, evidence
 from cormorant.models.cnpf import PoissonFactorization, link_function
 
 STEP = 0.5  # eta_t <= STEP t^-1/2: what gradient steps follow where rho does not shrink, in a batch fit
@@ -93,13 +94,10 @@ class PointProblem:
 
     def step(self, at: Point, mean_x: np.ndarray, halvings: int = 8) -> Point:
         """f_u + (Lambda_0 + sum_k precision_uk g_k g_k^T)^-1 gradient_u, halved while the bound falls."""
-        size = len(self.design.prior_precision)
-        if size == 0:
+        if len(self.design.prior_precision) == 0:
             return at
-        precision = unpack(self.precision(at, mean_x) @ self.design.products, size)
-        precision[:, np.arange(size), np.arange(size)] += self.design.prior_precision
-        inverse, _ = self.backend.invert(precision)
-        move = np.einsum("upq,uq->up", inverse, self.gradient(at, mean_x))
+        precision = self.design.precision(self.precision(at, mean_x), self.backend)
+        move, _ = self.backend.gaussian_moments(precision, self.gradient(at, mean_x))
         # Where E x / r is far below w, a Newton step can be too long for any number of halvings.
         move /= np.maximum(np.abs(move @ self.design.loadings.T).max(axis=1, keepdims=True) / LEAP, 1.0)
         before = self.objective(at, mean_x)
@@ -124,7 +122,6 @@ class Solution:
     rate: np.ndarray  # 1 / r(F) + e_u A_k
     theta: np.ndarray  # proportional to exp(E log x)
     ratio: np.ndarray  # y / normaliser of each entry
-    evidence: np.ndarray  # each row's sum_ik y phi (E log a - log phi)
 
     @property
     def mean_x(self) -> np.ndarray:
@@ -198,7 +195,7 @@ def top_gradient(g: Globals, sums: Sums) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class MeanField:
+class MeanField(Variational):
     """The paper's scheme for one model; hyper-parameters stay as given."""
 
     model: PoissonFactorization
@@ -208,25 +205,6 @@ class MeanField:
     def dtype(self) -> type:
         """Double precision: the bound is watched."""
         return np.float64
-
-    @property
-    def passes(self) -> int:
-        """A step visits its rows once."""
-        return 1
-
-    @property
-    def must_remember(self) -> bool:
-        """A row can always be solved afresh."""
-        return False
-
-    @property
-    def solver(self) -> MeanField:
-        """Rows are predicted as they are fitted."""
-        return self
-
-    def visit(self, state: State) -> View:
-        """What a pass over the rows needs of the state."""
-        return self.view(state.globals)
 
     @property
     def _sibling(self) -> Structured:
@@ -245,11 +223,11 @@ class MeanField:
 
         def allocate(point: Point, n: np.ndarray, sweeps: int, zero_order: bool = False) -> Solution:
             rate = np.exp(-point.log_r) + exposed
-            n, theta, ratio, evidence = self.backend.allocate(
+            n, theta, ratio = self.backend.allocate(
                 batch.indptr, batch.indices, batch.counts, view.atoms, weights, -np.log(rate),
                 n, sweeps, zero_order,
             )  # fmt: skip
-            return Solution(problem, point, n, weights + n, rate, theta, ratio, evidence)
+            return Solution(problem, point, n, weights + n, rate, theta, ratio)
 
         if start is None:
             point = problem.at(np.zeros((batch.n_rows, len(view.design.prior_precision))))
@@ -270,19 +248,18 @@ class MeanField:
         """Solve a block of rows and sum what the global step needs of it."""
         s = self.solve(view, batch, start, COLD if start is None else WARM)
         sums = self._sums(view, batch, s, self._row_bound(view, batch, s) if want_bound else 0.0)
-        return Locals(s.n, s.point.f, np.empty((batch.n_rows, 0, 0))), sums
+        return Locals(s.n, s.point.f, np.empty((batch.n_rows, 0))), sums
 
     def _sums(self, view: View, batch: Batch, s: Solution, bound: float) -> Sums:
         offsets, rows, order = batch.by_column
         d = s.point.f[:, : view.globals.locations.shape[1]]
-        p, q = pack_indices(d.shape[1])
         return Sums(
             n_rows=batch.n_rows,
             counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
             exposure=batch.exposed(s.mean_x),
             log_ratio=(digamma(s.shape) - np.log(s.rate) - s.point.log_r).sum(axis=0),
             slope=s.problem.slope(s.point, s.mean_x).T @ d,
-            precision=s.problem.precision(s.point, s.mean_x).T @ (d[:, p] * d[:, q]),
+            precision=s.problem.precision(s.point, s.mean_x).T @ pack_products(d),
             spread=float((d**2).sum()),
             bound=bound,
         )
@@ -294,7 +271,7 @@ class MeanField:
         """
         w = s.problem.weights
         x = gammaln(s.shape) - gammaln(w) - s.shape * np.log(s.rate) - w * s.point.log_r
-        fit = s.evidence.sum() + batch.counts @ view.log_top[batch.indices]
+        fit = evidence(batch, s.n, s.theta, s.ratio) + batch.counts @ view.log_top[batch.indices]
         return float(x.sum() + s.problem.log_prior(s.point.f).sum() + fit + batch.log_base)
 
     def global_step(self, state: State, new: Sums, rho: float) -> State:

@@ -11,12 +11,17 @@ import numpy as np
 from cormorant.backends.select import Backend
 from cormorant.inference import draws
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, pack_indices, unpack
-from cormorant.inference.links import POINT_LINKS, Expansion
+from cormorant.inference.field import Design, add_diagonal, pack_products
+from cormorant.inference.links import LINKS, Expansion
 from cormorant.inference.state import Additive, Globals
 from cormorant.models.cnpf import PoissonFactorization
 
 TINY = 1e-300
+
+
+def fresh_seed(rng: np.random.Generator) -> int:
+    """A seed of 63 bits for a compiled draw."""
+    return int(rng.integers(1 << 63))
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,11 @@ class RowDraws:
 
     n: np.ndarray  # rows x components; no columns: not allocated yet
     f: np.ndarray  # rows x P
+
+    @classmethod
+    def fresh(cls, n_rows: int, design: Design) -> RowDraws:
+        """Rows that no sweep has visited."""
+        return cls(np.zeros((n_rows, 0)), np.zeros((n_rows, design.loadings.shape[1])))
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,10 @@ class Chain:
     rng: np.random.Generator
     proposal: Proposal | None = None
 
+    def seed(self) -> int:
+        """A fresh seed for a compiled draw."""
+        return fresh_seed(self.rng)
+
 
 @dataclass(frozen=True)
 class Visit:
@@ -56,7 +70,7 @@ class Visit:
     rng: np.random.Generator
     proposal: Proposal | None = None
     ids: np.ndarray | None = None  # of the rows, where their numbers will not do
-    by_column: bool = True  # whether counts by column are wanted
+    sums: bool = True  # whether sums over the rows are wanted, or the rows alone
 
     @cached_property
     def top_atoms(self) -> np.ndarray:
@@ -65,7 +79,7 @@ class Visit:
 
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
-        return int(self.rng.integers(1 << 63))
+        return fresh_seed(self.rng)
 
 
 class Move(Protocol):
@@ -80,13 +94,6 @@ class Move(Protocol):
         ...
 
 
-def field_move(model: PoissonFactorization, backend: Backend, learns_sigma_l2: bool = False) -> Move | None:
-    """What draws f, if the model has it."""
-    if not (model.has_mean or model.has_locations):
-        return None
-    return DrawField(model, backend, learns_sigma_l2) if model.link == "exp" else MetropolisField(model, backend)
-
-
 @dataclass(frozen=True)
 class RowMove:
     """What every move needs: the model, and what does the work."""
@@ -94,11 +101,13 @@ class RowMove:
     model: PoissonFactorization
     backend: Backend
 
-    def _expand(self, view: Visit, batch: Batch, f: np.ndarray) -> tuple[np.ndarray, Expansion]:
+    def _expand(
+        self, view: Visit, batch: Batch, f: np.ndarray, bounded: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Expansion]:
         """log A of each row and component, and the logarithms of h at F with their derivatives."""
-        log_rate = np.broadcast_to(batch.log_rate(view.atoms), (batch.n_rows, view.globals.n_components))
+        log_rate = batch.log_rate(view.atoms)
         field = self.backend.product(f, view.design.loadings.T)
-        return log_rate, POINT_LINKS[self.model.link].expand(field, np.zeros_like(field), log_rate, self.backend)
+        return log_rate, LINKS[self.model.link].at(field, log_rate, self.backend, bounded)
 
     def mean_scale(self, view: Visit, batch: Batch, f: np.ndarray) -> np.ndarray:
         """E x / (w + n) given f: r / (1 + A r)."""
@@ -130,19 +139,19 @@ class ShareCounts(RowMove):
             x = w * e.mean_scale  # the first time: a draw from the prior would leave most components out
         n, counts = sampling.counts(
             batch.indptr, batch.indices, batch.whole_counts, _top_one(x), view.top_atoms,
-            view.seed(), view.ids, view.by_column,
+            view.seed(), view.ids, view.sums,
         )  # fmt: skip
-        return RowDraws(n, start.f), CountStatistics(batch.n_rows, counts, batch.exposed(x) if view.by_column else None)
+        return RowDraws(n, start.f), CountStatistics(batch.n_rows, counts, batch.exposed(x) if view.sums else None)
 
     def shared(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
         h, sampling, rng = g.hyper, self.backend.sampling, chain.rng
         if self.learns_a0:
             each = np.full(total.counts.shape[1], h.a0)
-            tables = sampling.tables(total.counts.astype(np.int64), each, int(rng.integers(1 << 63))).sum()
+            tables = sampling.tables(total.counts.astype(np.int64), each, chain.seed()).sum()
             h = replace(h, a0=draws.draw_a0(tables, len(total.counts), total.exposure, h.b0, rng))
         shape, rate = h.a0 + total.counts, h.b0 + total.exposure
-        atoms = np.maximum(sampling.gammas(shape, int(rng.integers(1 << 63))) / rate, TINY)
+        atoms = np.maximum(sampling.gammas(shape, chain.seed()) / rate, TINY)
         return replace(g, atom_shape=shape, atom_rate=rate, hyper=h), replace(chain, atoms=atoms)
 
 
@@ -180,51 +189,20 @@ class DrawWeights(RowMove):
 
 
 @dataclass(frozen=True)
-class LocationStatistics(Additive):
-    """Sums over rows for the locations: a Gaussian's precision (packed) and linear term, and log likelihoods."""
+class Visited(Additive):
+    """Rows seen, where a pass has nothing else to sum."""
 
     n_rows: float
-    precision: np.ndarray  # components x D (D + 1) / 2
-    linear: np.ndarray  # components x D
-    log_likelihood: np.ndarray  # components; zero where nothing needs it
-
-
-def _location_statistics(backend: Backend, omega, pull, d, log_likelihood) -> LocationStatistics:
-    """sum_u omega_uk d_u d_u^T and sum_u pull_uk d_u."""
-    p, q = pack_indices(d.shape[1])
-    return LocationStatistics(
-        len(d), backend.product(omega.T, d[:, p] * d[:, q]), backend.product(pull.T, d), log_likelihood
-    )
 
 
 @dataclass(frozen=True)
-class DrawField(RowMove):
-    """Exponential link: given Polya-Gamma omega, f_u and then l_k are Gaussian, x integrated out."""
+class LocationStatistics(Additive):
+    """Sums over rows for the locations: minus the curvature of their log likelihoods (packed), slope and value."""
 
-    learns_sigma_l2: bool
-
-    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
-        """omega_uk ~ PG(w_k + n_uk, F_uk + log A_k); f_u with precision Lambda_0 + sum_k omega_uk g_k g_k^T."""
-        design, w, sampling = view.design, view.globals.weights, self.backend.sampling
-        log_rate = np.broadcast_to(batch.log_rate(view.atoms), start.n.shape)
-        field = self.backend.product(start.f, design.loadings.T)
-        omega = sampling.polya_gammas(start.n, w, field + log_rate, view.seed(), view.ids)
-        pull = 0.5 * (start.n - w) - omega * log_rate
-        precision = design.precision(self.backend.product(omega, design.products))
-        f = sampling.gaussians(precision, self.backend.product(pull, design.loadings), view.seed(), view.ids)
-        d = f[:, : view.globals.locations.shape[1]]
-        mean = f[:, -1:] if self.model.has_mean else 0.0
-        none = np.zeros(len(w))
-        return RowDraws(start.n, f), _location_statistics(self.backend, omega, pull - omega * mean, d, none)
-
-    def shared(self, g: Globals, chain: Chain, total: LocationStatistics) -> tuple[Globals, Chain]:
-        """l_k ~ N with precision I / sigma_l^2 + sum_u omega_uk d_u d_u^T."""
-        if not self.model.has_locations:
-            return g, chain
-        size = g.locations.shape[1]
-        precision = unpack(total.precision, size) + np.eye(size) / g.hyper.sigma_l2
-        drawn = self.backend.sampling.gaussians(precision, total.linear, int(chain.rng.integers(1 << 63)))
-        return _with_locations(g, drawn, self.learns_sigma_l2, chain.rng), chain
+    n_rows: float
+    precision: np.ndarray  # components x D (D + 1) / 2
+    slope: np.ndarray  # components x D
+    log_likelihood: np.ndarray  # components
 
 
 def _with_locations(g: Globals, locations: np.ndarray, learns_sigma_l2: bool, rng: np.random.Generator) -> Globals:
@@ -234,87 +212,87 @@ def _with_locations(g: Globals, locations: np.ndarray, learns_sigma_l2: bool, rn
     return replace(g, locations=locations, hyper=h)
 
 
-def _gaussian_log_density(at: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Of a stack of Gaussians, up to the constant of their dimension."""
-    apart = at - mean
-    return 0.5 * (np.linalg.slogdet(precision)[1] - np.einsum("up,upq,uq->u", apart, precision, apart))
-
-
 @dataclass(frozen=True)
 class MetropolisField(RowMove):
-    """Any link: propose f_u from a Newton step of its own log density, and accept by Metropolis and Hastings."""
+    """f_u, and then l_k, each proposed around a Newton step of its log density (x integrated out), then decided on.
 
-    def _newton(self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray):
-        """Log density at f, and the mean and precision of the proposal from there."""
-        design, w = view.design, view.globals.weights
-        _, e = self._expand(view, batch, f)
-        prior = design.prior_precision
+    Every other proposal of a row, by the toss of a coin, takes a bound for the curvature: it moves less far, and is
+    accepted where the density is far from a Gaussian one.
+    """
+
+    def _newton(self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray, bounded: np.ndarray):
+        """The log density of f, its slope, and minus its curvature (packed)."""
+        design, w, prior = view.design, view.globals.weights, view.design.prior_precision
+        _, e = self._expand(view, batch, f, bounded)
         density = (n * e.log_scale - w * e.log_one).sum(axis=1) - 0.5 * (f**2) @ prior
-        omega = np.maximum(e.omega(n, w), 0.0)
-        precision = design.precision(self.backend.product(omega, design.products))
         slope = self.backend.product(e.slope(n, w), design.loadings) - prior * f
-        return density, f + np.linalg.solve(precision, slope[..., None])[..., 0], precision
+        return density, slope, design.precision(np.maximum(e.omega(n, w), 0.0), self.backend)
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
-        """One proposal a row."""
-        sampling = self.backend.sampling
-        density, mean, precision = self._newton(view, batch, start.n, start.f)
-        linear = np.einsum("upq,uq->up", precision, mean)
-        proposed = sampling.gaussians(precision, linear, view.seed(), view.ids)
-        new_density, new_mean, new_precision = self._newton(view, batch, start.n, proposed)
-        ratio = new_density - density
-        ratio += _gaussian_log_density(start.f, new_mean, new_precision)
-        ratio -= _gaussian_log_density(proposed, mean, precision)
-        accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < ratio
-        return RowDraws(start.n, np.where(accept[:, None], proposed, start.f)), Visited(batch.n_rows)
+        """One proposal a row, f + N(P^-1 slope, P^-1); then what a proposal of the locations needs."""
+        sampling, log_density = self.backend.sampling, self.backend.gaussian_log_densities
+        bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
+        density, slope, precision = self._newton(view, batch, start.n, start.f, bounded)
+        move = sampling.gaussians(precision, slope, view.seed(), view.ids)
+        proposed = start.f + move
+        new_density, new_slope, new_precision = self._newton(view, batch, start.n, proposed, bounded)
+        back, forth = log_density(new_precision, new_slope, -move), log_density(precision, slope, move)
+        accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
+        drawn = RowDraws(start.n, np.where(accept[:, None], proposed, start.f))
+        if not (view.sums and self.model.has_locations):
+            return drawn, Visited(batch.n_rows)
+        return drawn, self._location_statistics(view, batch, drawn, view.design)
+
+    def _location_statistics(self, view: Visit, batch: Batch, rows: RowDraws, design: Design) -> LocationStatistics:
+        """Curvature, slope and log likelihood of every location."""
+        w, n = view.globals.weights, rows.n
+        _, e = self._expand(replace(view, design=design), batch, rows.f)
+        d = rows.f[:, : view.globals.locations.shape[1]]
+        return LocationStatistics(
+            n_rows=batch.n_rows,
+            precision=self.backend.product(np.maximum(e.omega(n, w), 0.0).T, pack_products(d)),
+            slope=self.backend.product(e.slope(n, w).T, d),
+            log_likelihood=(n * e.log_scale - w * e.log_one).sum(axis=0),
+        )
 
     def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
-        """Nothing is shared here."""
-        return g, chain
+        """l'_k ~ l_k + N(P_k^-1 slope_k, P_k^-1)."""
+        if not isinstance(total, LocationStatistics):
+            return g, chain
+        slope, precision, target = _at_locations(g.locations, total, g.hyper.sigma_l2)
+        move = self.backend.sampling.gaussians(precision, slope, chain.seed())
+        forward = self.backend.gaussian_log_densities(precision, slope, move)
+        return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
+
+
+def _at_locations(locations: np.ndarray, total: LocationStatistics, sigma_l2: float):
+    """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
+    precision = add_diagonal(total.precision.copy(), 1.0 / sigma_l2, locations.shape[1])
+    density = total.log_likelihood - 0.5 * (locations**2).sum(axis=1) / sigma_l2
+    return total.slope - locations / sigma_l2, precision, density
 
 
 @dataclass(frozen=True)
-class Visited(Additive):
-    """Rows seen, where a pass has nothing else to sum."""
+class PolyaGammaField(RowMove):
+    """Exponential link: f_u alone, Gaussian given Polya-Gamma omega (x integrated out).
 
-    n_rows: float
+    It always moves: from a cold start a few sweeps are worth more than as many Metropolis steps, which reach further
+    once they are under way.
+    """
 
-
-@dataclass(frozen=True)
-class ProposeLocations(RowMove):
-    """A Newton step of each location's log density, and a proposal around its end."""
-
-    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
-        """Slope, curvature and log likelihood of every location."""
-        return start, self._at(view, batch, start, view.design)
-
-    def _at(self, view: Visit, batch: Batch, start: RowDraws, design: Design) -> LocationStatistics:
-        w, n = view.globals.weights, start.n
-        _, e = self._expand(replace(view, design=design), batch, start.f)
-        d = start.f[:, : view.globals.locations.shape[1]]
-        likelihood = (n * e.log_scale - w * e.log_one).sum(axis=0)
-        return _location_statistics(self.backend, np.maximum(e.omega(n, w), 0.0), e.slope(n, w), d, likelihood)
-
-    def shared(self, g: Globals, chain: Chain, total: LocationStatistics) -> tuple[Globals, Chain]:
-        """l'_k ~ N(l_k + P_k^-1 slope_k, P_k^-1)."""
-        mean, precision, target = _newton_locations(g.locations, total, g.hyper.sigma_l2)
-        linear = np.einsum("kpq,kq->kp", precision, mean)
-        proposed = self.backend.sampling.gaussians(precision, linear, int(chain.rng.integers(1 << 63)))
-        forward = _gaussian_log_density(proposed, mean, precision)
-        return g, replace(chain, proposal=Proposal(proposed, forward, target))
-
-
-def _newton_locations(locations: np.ndarray, total: LocationStatistics, sigma_l2: float):
-    """Mean and precision of a proposal from ``locations``, and their log densities."""
-    size = locations.shape[1]
-    precision = unpack(total.precision, size) + np.eye(size) / sigma_l2
-    slope = total.linear - locations / sigma_l2
-    mean = locations + np.linalg.solve(precision, slope[..., None])[..., 0]
-    return mean, precision, total.log_likelihood - 0.5 * (locations**2).sum(axis=1) / sigma_l2
+    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
+        """omega_uk ~ PG(w_k + n_uk, F_uk + log A_k); f_u with precision Lambda_0 + sum_k omega_uk g_k g_k^T."""
+        design, w, sampling = view.design, view.globals.weights, self.backend.sampling
+        log_rate = batch.log_rate(view.atoms)
+        field = self.backend.product(start.f, design.loadings.T)
+        omega = sampling.polya_gammas(start.n, w, field + log_rate, view.seed(), view.ids)
+        pull = self.backend.product(0.5 * (start.n - w) - omega * log_rate, design.loadings)
+        f = sampling.gaussians(design.precision(omega, self.backend), pull, view.seed(), view.ids)
+        return RowDraws(start.n, f), Visited(batch.n_rows)
 
 
 @dataclass(frozen=True)
-class DecideLocations(ProposeLocations):
+class DecideLocations(MetropolisField):
     """Accept or reject each proposed location; given f, x integrated out, they are independent."""
 
     learns_sigma_l2: bool
@@ -324,15 +302,17 @@ class DecideLocations(ProposeLocations):
         assert view.proposal is not None  # the pass before made it
         size = view.proposal.values.shape[1]
         loadings = np.hstack([view.proposal.values, view.design.loadings[:, size:]])
-        return start, self._at(view, batch, start, Design.build(loadings, view.design.prior_precision))
+        design = Design.build(loadings, view.design.prior_precision)
+        return start, self._location_statistics(view, batch, start, design)
 
-    def shared(self, g: Globals, chain: Chain, total: LocationStatistics) -> tuple[Globals, Chain]:
+    def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component."""
         proposal = chain.proposal
         assert proposal is not None  # the pass before made it
-        mean, precision, target = _newton_locations(proposal.values, total, g.hyper.sigma_l2)
-        ratio = target - proposal.log_target
-        ratio += _gaussian_log_density(g.locations, mean, precision) - proposal.log_forward
+        assert isinstance(total, LocationStatistics)  # what `rows` sums
+        slope, precision, target = _at_locations(proposal.values, total, g.hyper.sigma_l2)
+        back = self.backend.gaussian_log_densities(precision, slope, g.locations - proposal.values)
+        ratio = target - proposal.log_target + back - proposal.log_forward
         accept = np.log(1.0 - chain.rng.random(len(ratio))) < ratio
         drawn = np.where(accept[:, None], proposal.values, g.locations)
         return _with_locations(g, drawn, self.learns_sigma_l2, chain.rng), replace(chain, proposal=None)

@@ -16,8 +16,9 @@ import numpy as np
 
 from cormorant.backends.select import Backend
 from cormorant.data import Counts, split_entries
+from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.moves import RowDraws, ShareCounts, Visit, field_move
+from cormorant.inference.moves import MetropolisField, PolyaGammaField, RowDraws, ShareCounts, Visit
 from cormorant.inference.rows import Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
@@ -82,8 +83,8 @@ class SampledPosterior:
 
     gibbs: Gibbs
     chains: Sequence[Sequence[Sample]]
-    burn_in: int = 10  # sweeps of a row before the first sample of a chain
-    sweeps: int = 4  # sweeps at each sample; all but the first are averaged
+    burn_in: int = 20  # sweeps of a row before the first sample of a chain
+    sweeps: int = 16  # sweeps at each sample; all but the first are averaged
     seed: int = 0
 
     @property
@@ -97,29 +98,34 @@ class SampledPosterior:
         ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
         empty = np.diff(batch.indptr) == 0
         rng = np.random.default_rng(self.seed)
-        count = ShareCounts(self.gibbs.model, self.backend, learns_a0=False)
-        move = field_move(self.gibbs.model, self.backend)
         for chain in self.chains:
-            draws = None
+            draws, dropped = None, self.burn_in
             for sample in chain:
                 g = sample.globals
-                view = Visit(g, count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, by_column=False)
-                total = view.atoms.sum(axis=0)
-                if draws is None:
-                    draws = RowDraws(np.zeros((rows.n_rows, 0)), np.zeros((rows.n_rows, view.design.loadings.shape[1])))
-                    n_sweeps = self.burn_in + self.sweeps
-                else:
-                    n_sweeps = self.sweeps
-                q = np.zeros((rows.n_rows, g.n_components))
-                for sweep in range(n_sweeps):
-                    draws, _ = count.rows(view, batch, draws)
-                    if move is not None:
-                        draws, _ = move.rows(view, batch, draws)
-                    if sweep > n_sweeps - self.sweeps:
-                        x = (g.weights + draws.n) * count.mean_scale(view, batch, draws.f)
-                        q += x / (x @ total)[:, None]
+                view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
+                draws, q = self._sweep(view, batch, draws or RowDraws.fresh(rows.n_rows, view.design), dropped + 1)
+                dropped = 0
                 q[empty] = self.gibbs.solver.prior_mean(g)
-                yield q / (q @ total)[:, None], view.atoms
+                yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
+
+    @property
+    def _count(self) -> ShareCounts:
+        return ShareCounts(self.gibbs.model, self.backend, learns_a0=False)
+
+    def _sweep(self, view: Visit, batch: Batch, draws: RowDraws, dropped: int) -> tuple[RowDraws, np.ndarray]:
+        """Where the rows end, and the sum of their scaled weights over all sweeps but the first ``dropped``."""
+        w, total = view.globals.weights, view.atoms.sum(axis=0)
+        model, count = self.gibbs.model, self._count
+        move = (PolyaGammaField if model.link == "exp" else MetropolisField)(model, self.backend)
+        q = np.zeros((batch.n_rows, len(w)))
+        for sweep in range(dropped + self.sweeps - 1):
+            draws, _ = count.rows(view, batch, draws)
+            if model.has_field:
+                draws, _ = move.rows(view, batch, draws)
+            if sweep >= dropped:
+                x = (w + draws.n) * count.mean_scale(view, batch, draws.f)
+                q += x / (x @ total)[:, None]
+        return draws, q
 
 
 def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:

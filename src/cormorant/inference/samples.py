@@ -27,7 +27,7 @@ class Sample:
         """Keep the globals of a chain."""
         # Not below zero: before the first sweep a0 may be newer than the shapes.
         counts = sparse.csr_matrix(np.maximum(np.rint(g.atom_shape - g.hyper.a0), 0.0))
-        return cls(counts, replace(g, atom_shape=np.zeros((0, 0))))
+        return cls(counts, replace(g, atom_shape=g.atom_shape[:0]))
 
     @property
     def globals(self) -> Globals:
@@ -36,14 +36,7 @@ class Sample:
 
     def reorder(self, order: np.ndarray) -> Sample:
         """The same with the components in another order."""
-        r = self.rest
-        rest = replace(
-            r,
-            atom_rate=np.ascontiguousarray(r.atom_rate[..., order]),
-            weights=r.weights[order],
-            locations=r.locations[order],
-        )
-        return Sample(self.counts[:, order].tocsr(), rest)
+        return Sample(self.counts[:, order].tocsr(), self.rest.reorder(order))
 
 
 class Collector:
@@ -68,7 +61,7 @@ class Collector:
 
 def summaries(g: Globals) -> dict[str, float]:
     """Numbers of a draw that do not depend on how components are labelled or locations rotated."""
-    held = (g.atom_shape - g.hyper.a0).sum(axis=0)
+    held = g.held_counts
     share = held[held > 0] / max(held.sum(), 1e-300)
     found = {
         "total": float(g.weights.sum()),

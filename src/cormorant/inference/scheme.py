@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -10,6 +10,33 @@ from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
 from cormorant.inference.state import Globals, RowPosterior, State
 from cormorant.models.cnpf import PoissonFactorization
+
+
+class Variational:
+    """What variational schemes have in common: one pass a step, and rows that are predicted as they are fitted."""
+
+    def view(self, g: Globals) -> Any:
+        """What every block of rows needs of the globals."""
+        raise NotImplementedError
+
+    @property
+    def passes(self) -> int:
+        """A step visits its rows once."""
+        return 1
+
+    @property
+    def must_remember(self) -> bool:
+        """A row can always be solved afresh."""
+        return False
+
+    @property
+    def solver(self) -> Self:
+        """Rows are predicted as they are fitted."""
+        return self
+
+    def visit(self, state: State) -> Any:
+        """What a pass over the rows needs of the state."""
+        return self.view(state.globals)
 
 
 class RowSolver(Protocol):

@@ -36,6 +36,22 @@ class Globals:
         return self.atom_shape / self.atom_rate
 
     @property
+    def held_counts(self) -> np.ndarray:
+        """Counts of each component in the data: what its posterior shapes have above the prior's."""
+        return (self.atom_shape - self.hyper.a0).sum(axis=0)
+
+    def reorder(self, order: np.ndarray) -> Globals:
+        """The same with the components in another order."""
+        return replace(
+            self,
+            # Contiguous, so that a model read from a file adds up in the same order.
+            atom_shape=np.ascontiguousarray(self.atom_shape[:, order]),
+            atom_rate=np.ascontiguousarray(self.atom_rate[..., order]),
+            weights=self.weights[order],
+            locations=self.locations[order],
+        )
+
+    @property
     def atom_total(self) -> np.ndarray:
         """A_k = sum_i E a_ki."""
         return self.atom_mean.sum(axis=0)
@@ -47,7 +63,7 @@ class Locals:
 
     n: np.ndarray  # rows x components
     mean: np.ndarray  # rows x P
-    covariance: np.ndarray  # rows x P x P
+    covariance: np.ndarray  # rows x P (P + 1) / 2, packed
 
 
 @dataclass(frozen=True)

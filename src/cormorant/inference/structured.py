@@ -21,6 +21,7 @@ from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem, unpack
 from cormorant.inference.links import LINKS, Link
+from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
 from cormorant.models.cnpf import PoissonFactorization
 
@@ -62,31 +63,16 @@ class Solution:
     n: np.ndarray
     theta: np.ndarray  # proportional to exp(E log x)
     ratio: np.ndarray  # y / normaliser of each entry
-    evidence: np.ndarray  # each row's sum_i y log normaliser - sum_k n log theta
 
 
-class Settled:
-    """Where each row of a block came to rest, so that what is found of a row does not depend on those beside it."""
-
-    def __init__(self, n_rows: int, n_components: int, field: Field):
-        self.n = np.empty((n_rows, n_components))
-        self.mean, self.covariance = np.empty_like(field.mean), np.empty_like(field.covariance)
-        self._open = np.ones(n_rows, bool)
-
-    def keep(self, n: np.ndarray, field: Field, resting: np.ndarray) -> None:
-        """Note the rows that rest now and did not before."""
-        new = self._open & resting
-        self.n[new], self.mean[new], self.covariance[new] = n[new], field.mean[new], field.covariance[new]
-        self._open &= ~new
-
-    @property
-    def all(self) -> bool:
-        """Whether every row rests."""
-        return not self._open.any()
+def evidence(batch: Batch, n: np.ndarray, theta: np.ndarray, ratio: np.ndarray) -> float:
+    """sum_ui y_ui log normaliser_ui - sum_uk n_uk log theta_uk: what the allocation adds to the bound."""
+    y = batch.counts.astype(np.float64)
+    return float(y @ np.log(y / ratio) - np.einsum("uk,uk->", n, np.log(theta)))
 
 
 @dataclass(frozen=True)
-class Structured:
+class Structured(Variational):
     """The scheme for one model. Hyper-parameters in ``learn`` (only a0 can be) follow the data."""
 
     model: PoissonFactorization
@@ -109,25 +95,6 @@ class Structured:
         """Single precision for the fast form; double where the bound is watched."""
         return np.float32 if self.zero_order else np.float64
 
-    @property
-    def passes(self) -> int:
-        """A step visits its rows once."""
-        return 1
-
-    @property
-    def must_remember(self) -> bool:
-        """A row can always be solved afresh."""
-        return False
-
-    @property
-    def solver(self) -> Structured:
-        """Rows are predicted as they are fitted."""
-        return self
-
-    def visit(self, state: State) -> View:
-        """What a pass over the rows needs of the state."""
-        return self.view(state.globals)
-
     def view(self, g: Globals) -> View:
         """Everything that depends on the globals alone."""
         log_atoms = (np.log(g.atom_shape) if self.zero_order else digamma(g.atom_shape)) - np.log(g.atom_rate)
@@ -144,40 +111,64 @@ class Structured:
             prior.append(1.0 / g.hyper.sigma_m2)
         return Design.build(np.hstack(columns), np.array(prior))
 
+    def _problem(self, view: View, batch: Batch) -> FieldProblem:
+        """The field step of a block of rows."""
+        log_rate = batch.log_rate(view.atom_mean)
+        return FieldProblem(view.design, self.link, view.globals.weights, log_rate, self.backend)
+
+    def _allocate(self, view: View, batch: Batch, field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
+        n, theta, ratio = self.backend.allocate(
+            batch.indptr, batch.indices, batch.counts, view.atoms, view.globals.weights,
+            field.expansion.log_scale, n, sweeps, zero_order,
+        )  # fmt: skip
+        return n.astype(np.float64), theta, ratio
+
+    def _begin(self, view: View, batch: Batch, problem: FieldProblem) -> tuple[Field, np.ndarray]:
+        """q(f) = p(f), and counts shared by the weights: the digamma of a small one would give all to one component."""
+        field = problem.prior(batch.n_rows)
+        nothing = np.zeros((batch.n_rows, len(view.globals.weights)))
+        return field, self._allocate(view, batch, field, nothing, 1, True)[0]
+
     def solve(self, view: View, batch: Batch, start: Locals | None, effort: Effort) -> Solution:
         """Alternate field steps and allocation sweeps over one block of rows."""
-        weights = view.globals.weights
-        problem = FieldProblem(view.design, self.link, weights, batch.log_rate(view.atom_mean), self.backend)
-
-        def allocate(field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
-            return self.backend.allocate(
-                batch.indptr, batch.indices, batch.counts, view.atoms, weights,
-                field.expansion.log_scale, n, sweeps, zero_order,
-            )  # fmt: skip
-
+        problem = self._problem(view, batch)
         if start is None:
-            field = problem.prior(batch.n_rows)
-            # The digamma of a small weight would give every count to one component: begin with the weights.
-            n = allocate(field, np.zeros((batch.n_rows, len(weights))), 1, True)[0].astype(np.float64)
+            field, n = self._begin(view, batch, problem)
         else:
             field = problem.at(start.mean.astype(np.float64), start.covariance.astype(np.float64))
             n = start.n.astype(np.float64)
-        x, settled = (weights + n) * field.expansion.mean_scale, Settled(batch.n_rows, len(weights), field)
-        rounds = 0
-        while True:
-            before, rounds = x, rounds + 1
+        theta = ratio = n
+        for _ in range(effort.rounds):
             field = problem.step(field, n)
-            shared, theta, ratio, evidence = allocate(field, n, effort.sweeps, self.zero_order)
-            n = shared.astype(np.float64)
+            n, theta, ratio = self._allocate(view, batch, field, n, effort.sweeps, self.zero_order)
+        return Solution(problem, field, n, theta, ratio)
+
+    def settle(self, view: View, batch: Batch) -> tuple[Field, np.ndarray]:
+        """q(f) and n of rows seen for the first time, each followed until its E x moves by a small share of its total.
+
+        A row that rests is left where it is, whatever the rows beside it do; once few still move, only they go on.
+        """
+        problem, weights = self._problem(view, batch), view.globals.weights
+        field, n = self._begin(view, batch, problem)
+        x = (weights + n) * field.expansion.mean_scale
+        found = (field.mean.copy(), field.covariance.copy(), n.copy())
+        index, moving = np.arange(batch.n_rows), np.ones(batch.n_rows, bool)  # positions in ``found``; which still move
+        part, at = batch, problem
+        for _ in range(FINAL.rounds):
+            before = x
+            field = at.step(field, n)
+            n, _, _ = self._allocate(view, part, field, n, FINAL.sweeps, self.zero_order)
             x = (weights + n) * field.expansion.mean_scale
-            last = rounds == effort.rounds
-            if effort.tol > 0:
-                moved = np.abs(x - before).sum(axis=1) > effort.tol * x.sum(axis=1)
-                settled.keep(n, field, ~moved | last)
-                if settled.all:
-                    n, field, last = settled.n, problem.at(settled.mean, settled.covariance), True
-            if last:
-                return Solution(problem, field, n, theta, ratio, evidence)
+            for kept, new in zip(found, (field.mean, field.covariance, n), strict=True):
+                kept[index[moving]] = new[moving]
+            moving &= np.abs(x - before).sum(axis=1) > FINAL.tol * x.sum(axis=1)
+            if not moving.any():
+                break
+            if 2 * moving.sum() <= len(moving):
+                index, part, at = index[moving], part.take(moving), at.take(moving)
+                field, n, x = field.take(moving), n[moving], x[moving]
+                moving = np.ones(len(index), bool)
+        return problem.at(found[0], found[1]), found[2]
 
     def local_step(
         self, view: View, batch: Batch, start: Locals | None, want_bound: bool = False
@@ -216,7 +207,7 @@ class Structured:
     def _row_bound(self, view: View, batch: Batch, s: Solution) -> float:
         w = view.globals.weights
         gammas = (gammaln(w + s.n) - gammaln(w)).sum()
-        fit = s.evidence.sum() + batch.counts.astype(np.float64) @ view.log_top[batch.indices]
+        fit = evidence(batch, s.n, s.theta, s.ratio) + batch.counts.astype(np.float64) @ view.log_top[batch.indices]
         return float(gammas + s.problem.objective(s.field, s.n).sum() + fit + batch.log_base)
 
     def global_step(self, state: State, new: Statistics, rho: float) -> State:
@@ -273,12 +264,12 @@ class Structured:
 
     def posterior(self, view: View, batch: Batch, want_variance: bool = False) -> RowPosterior:
         """E x (and Var x) of rows seen for the first time."""
-        s = self.solve(view, batch, None, FINAL)
-        shape = view.globals.weights + s.n
-        mean = shape * s.field.expansion.mean_scale
+        field, n = self.settle(view, batch)
+        shape = view.globals.weights + n
+        mean = shape * field.expansion.mean_scale
         if not want_variance and batch.missing is None:
             return RowPosterior(mean, None)
-        first, second = s.problem.scale_moments(s.field)
+        first, second = self._problem(view, batch).scale_moments(field)
         if batch.missing is not None:
             mean = shape * first  # the bound's own average is too loose for rows of which little was looked at
         variance = shape * second + shape**2 * np.maximum(second - first**2, 0.0)

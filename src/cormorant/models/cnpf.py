@@ -28,6 +28,11 @@ class PoissonFactorization:
     has_mean: bool  # mu_u
     has_locations: bool  # l_k . d_u
 
+    @property
+    def has_field(self) -> bool:
+        """Whether there is an F at all."""
+        return self.has_mean or self.has_locations
+
 
 MODELS = {
     model.name: model

@@ -1,0 +1,199 @@
+"""Stacks of small positive definite matrices, each packed: the entries (p, q), q <= p, row by row.
+
+One matrix at a time would leave a processor's vector registers idle, so ``LANES`` of them are worked on together: an
+array of entries x lanes, and every inner loop runs along the lanes. What is found of a matrix does not depend on those
+beside it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cormorant.backends import random
+from cormorant.backends.compiled import Threads, compiled
+
+LANES = 64
+
+
+@compiled
+def _subtract(out, x, i, y, j, n):
+    """out -= x_i y_j + ... + x_(i+n-1) y_(j+n-1), along the lanes; four products for one visit to ``out``."""
+    r = 0
+    while r + 4 <= n:
+        x0, x1, x2, x3 = x[i + r], x[i + r + 1], x[i + r + 2], x[i + r + 3]
+        y0, y1, y2, y3 = y[j + r], y[j + r + 1], y[j + r + 2], y[j + r + 3]
+        for lane in range(LANES):
+            out[lane] -= x0[lane] * y0[lane] + x1[lane] * y1[lane] + x2[lane] * y2[lane] + x3[lane] * y3[lane]
+        r += 4
+    while r < n:
+        x0, y0 = x[i + r], y[j + r]
+        for lane in range(LANES):
+            out[lane] -= x0[lane] * y0[lane]
+        r += 1
+
+
+@compiled
+def _scale(out, x):
+    for lane in range(LANES):
+        out[lane] *= x[lane]
+
+
+@compiled
+def _load(first, last, stack, out):
+    """Entries x lanes of some of the stack; lanes left over repeat the first."""
+    for lane in range(LANES):
+        row = stack[first + lane if first + lane < last else first]
+        for entry in range(len(row)):
+            out[entry, lane] = row[entry]
+
+
+@compiled
+def _store(first, last, lanes, stack):
+    for lane in range(min(LANES, last - first)):
+        for entry in range(stack.shape[1]):
+            stack[first + lane, entry] = lanes[entry, lane]
+
+
+@compiled
+def _factor(size, a):
+    """L L^T in place of the matrices; the diagonal holds 1 / L_pp."""
+    for p in range(size):
+        row = p * (p + 1) // 2
+        for q in range(p + 1):
+            other, s = q * (q + 1) // 2, a[row + q]
+            _subtract(s, a, row, a, other, q)
+            if p == q:
+                for lane in range(LANES):
+                    s[lane] = 1.0 / math.sqrt(s[lane])
+            else:
+                _scale(s, a[other + q])
+
+
+@compiled
+def _forward(size, a, y):
+    """L^-1 y in place of y."""
+    for p in range(size):
+        row = p * (p + 1) // 2
+        _subtract(y[p], a, row, y, 0, p)
+        _scale(y[p], a[row + p])
+
+
+@compiled
+def _backward(size, a, y):
+    """L^-T y in place of y."""
+    for p in range(size - 1, -1, -1):
+        row = p * (p + 1) // 2
+        _scale(y[p], a[row + p])
+        for q in range(p):
+            _subtract(y[q], a, row + q, y, p, 1)
+
+
+@compiled
+def _half_log_determinant(size, a, out):
+    out[:] = 0.0
+    for p in range(size):
+        diagonal = a[p * (p + 1) // 2 + p]
+        for lane in range(LANES):
+            out[lane] -= math.log(diagonal[lane])
+
+
+@compiled
+def _inverse(size, a, t):
+    """(L L^T)^-1 = L^-T L^-1 in place of L; ``t`` is room for L^-T, size^2 x lanes, whose rows are summed over."""
+    for p in range(size):
+        row = p * (p + 1) // 2
+        for q in range(p):
+            s = t[q * size + p]
+            s[:] = 0.0
+            _subtract(s, a, row + q, t, q * size + q, p - q)
+            _scale(s, a[row + p])
+        t[p * size + p] = a[row + p]
+    for p in range(size):
+        for q in range(p + 1):
+            s = a[p * (p + 1) // 2 + q]
+            s[:] = 0.0
+            _subtract(s, t, p * size + p, t, q * size + p, size - p)
+            for lane in range(LANES):
+                s[lane] = -s[lane]
+
+
+@compiled
+def _moments(first, last, precision, linear, mean, covariance):
+    size = linear.shape[1]
+    a, y, room = np.empty((precision.shape[1], LANES)), np.empty((size, LANES)), np.empty((size * size, LANES))
+    for u in range(first, last, LANES):
+        _load(u, last, precision, a)
+        _load(u, last, linear, y)
+        _factor(size, a)
+        _forward(size, a, y)
+        _backward(size, a, y)
+        _store(u, last, y, mean)
+        _inverse(size, a, room)
+        _store(u, last, a, covariance)
+
+
+@compiled
+def _log_densities(first, last, precision, linear, at, out):
+    """With y = L^-1 b and z = L^T x - y: log |L| - z.z / 2."""
+    size = linear.shape[1]
+    a, y, x = np.empty((precision.shape[1], LANES)), np.empty((size, LANES)), np.empty((size, LANES))
+    total = np.empty(LANES)
+    for u in range(first, last, LANES):
+        _load(u, last, precision, a)
+        _load(u, last, linear, y)
+        _load(u, last, at, x)
+        _factor(size, a)
+        _forward(size, a, y)
+        _half_log_determinant(size, a, total)
+        for q in range(size):
+            z = y[q]
+            diagonal = a[q * (q + 1) // 2 + q]
+            for lane in range(LANES):
+                z[lane] -= x[q, lane] / diagonal[lane]
+            for p in range(q + 1, size):
+                _subtract(z, a, p * (p + 1) // 2 + q, x, p, 1)
+            for lane in range(LANES):
+                total[lane] -= 0.5 * z[lane] * z[lane]
+        for lane in range(min(LANES, last - u)):
+            out[u + lane] = total[lane]
+
+
+@compiled
+def _draw(first, last, precision, linear, seed, ids, out):
+    """L^-T (L^-1 b + z) with z standard normal."""
+    size = linear.shape[1]
+    a, y = np.empty((precision.shape[1], LANES)), np.empty((size, LANES))
+    for u in range(first, last, LANES):
+        _load(u, last, precision, a)
+        _load(u, last, linear, y)
+        _factor(size, a)
+        _forward(size, a, y)
+        for lane in range(min(LANES, last - u)):
+            s = random.stream(seed, ids[u + lane])
+            for p in range(size):
+                y[p, lane] += random.normal(s)
+        _backward(size, a, y)
+        _store(u, last, y, out)
+
+
+def moments(threads: Threads, precision, linear):
+    """Means and packed covariances of the Gaussians with these precisions and linear terms (twin: ``inv``)."""
+    mean, covariance = np.empty(linear.shape), np.empty(precision.shape)
+    threads.over(lambda first, last: _moments(first, last, precision, linear, mean, covariance), len(mean))
+    return mean, covariance
+
+
+def log_densities(threads: Threads, precision, linear, at):
+    """Log densities of such Gaussians at some point each, up to the constant of their dimension."""
+    out = np.empty(len(at))
+    threads.over(lambda first, last: _log_densities(first, last, precision, linear, at, out), len(at))
+    return out
+
+
+def draws(threads: Threads, precision, linear, seed, ids):
+    """A draw of each; matrix u draws from the stream ``ids[u]``."""
+    out = np.empty(linear.shape)
+    threads.over(lambda first, last: _draw(first, last, precision, linear, seed, ids, out), len(out))
+    return out
