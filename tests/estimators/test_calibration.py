@@ -43,6 +43,7 @@ def coverage(n_sets: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")  # all four components are there
 def test_intervals_of_correlations_hold_the_truth():
     held, looked = coverage(50)
     assert looked > 150

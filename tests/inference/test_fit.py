@@ -12,7 +12,7 @@ from cormorant.inference.fit import Outcome, Settings, race
 from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.schedules import Plan, RobbinsMonro
-from cormorant.inference.state import Locals
+from cormorant.inference.state import Locals, State
 
 
 class Scripted:
@@ -183,6 +183,25 @@ class TestRace:
         outcome = self.race(problem, [9.0, 8.0, 4.0, 5.0, 6.0, 7.0], max_epochs=2)
         assert outcome.state.n_steps == 1001  # the better of its two states
         assert outcome.reason.startswith("stopped at max_epochs = 2")
+
+    def test_a_start_that_is_far_behind_is_looked_at_once(self, problem):
+        outcome = self.race(problem, [9.0, 8.0, 9.95, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0], n_starts=3)
+        # The second start's 9.95 is more than a tenth above 9.0: its one look is followed by the third start's two.
+        assert [info.perplexity for info in outcome.history] == [9.0, 7.0, 6.0, 5.0, 4.0, 3.0]
+        assert outcome.start == 2
+
+    @pytest.mark.parametrize(("smaller", "chosen"), [(7.95, 0), (7.9, 1)])
+    def test_fewer_components_have_to_be_clearly_better(self, make_problem, smaller, chosen):
+        problem = make_problem("cnpf")
+        g = problem.globals
+        few = replace(
+            g, atom_shape=g.atom_shape[:, :3], atom_rate=g.atom_rate[:3], weights=g.weights[:3], locations=g.locations[:3]
+        )
+        starts = [problem.start, State(few)]
+        plan, limits = Plan(30, 30, 30, None), Settings(2, 0.0, 100, "perplexity")
+        looks = Scripted([9.0, 8.0, 9.0, smaller])
+        outcome = race(problem.scheme, starts, problem.rows, plan, limits, np.random.default_rng(0), looks)
+        assert outcome.start == chosen
 
     def test_interrupt_in_a_heat_keeps_the_best_so_far(self, problem):
         calls = []

@@ -44,7 +44,8 @@ def _propensities(weights, n, log_scale, scale, zero_order, floor, theta):
 def _share_row(first, last, indices, counts, atoms, theta, ratio, total):
     """ratio_j = y_j / sum_k theta_k a_jk and total_k = sum_j ratio_j a_jk, over one row's entries, four at a time."""
     n_components, zero = atoms.shape[1], atoms.dtype.type(0)
-    total[:] = zero
+    for k in range(n_components):
+        total[k] = zero
     j = first
     while j + 4 <= last:
         a0, a1, a2, a3 = atoms[indices[j]], atoms[indices[j + 1]], atoms[indices[j + 2]], atoms[indices[j + 3]]
@@ -79,7 +80,9 @@ def _allocate(
     total, scale = np.empty(n_components, atoms.dtype), np.empty(n_components)
     for u in range(first, last):
         if zero_order:
-            top = log_scale[u].max()
+            top = -np.inf
+            for k in range(n_components):
+                top = max(top, log_scale[u, k])
             for k in range(n_components):
                 scale[k] = math.exp(log_scale[u, k] - top)
         for _ in range(sweeps):
@@ -94,7 +97,8 @@ def _column_totals(first, last, offsets, rows, ratio, theta, atoms, out):
     n_components = theta.shape[1]
     total = np.empty(n_components)
     for i in range(first, last):
-        total[:] = 0.0
+        for k in range(n_components):
+            total[k] = 0.0
         j, end = offsets[i], offsets[i + 1]
         while j + 4 <= end:
             t0, t1, t2, t3 = theta[rows[j]], theta[rows[j + 1]], theta[rows[j + 2]], theta[rows[j + 3]]

@@ -35,6 +35,12 @@ def _subtract(out, x, i, y, j, n):
 
 
 @compiled
+def _clear(out):
+    for lane in range(LANES):
+        out[lane] = 0.0
+
+
+@compiled
 def _scale(out, x):
     for lane in range(LANES):
         out[lane] *= x[lane]
@@ -92,7 +98,7 @@ def _backward(size, a, y):
 
 @compiled
 def _half_log_determinant(size, a, out):
-    out[:] = 0.0
+    _clear(out)
     for p in range(size):
         diagonal = a[p * (p + 1) // 2 + p]
         for lane in range(LANES):
@@ -106,14 +112,15 @@ def _inverse(size, a, t):
         row = p * (p + 1) // 2
         for q in range(p):
             s = t[q * size + p]
-            s[:] = 0.0
+            _clear(s)
             _subtract(s, a, row + q, t, q * size + q, p - q)
             _scale(s, a[row + p])
-        t[p * size + p] = a[row + p]
+        for lane in range(LANES):
+            t[p * size + p, lane] = a[row + p, lane]
     for p in range(size):
         for q in range(p + 1):
             s = a[p * (p + 1) // 2 + q]
-            s[:] = 0.0
+            _clear(s)
             _subtract(s, t, p * size + p, t, q * size + p, size - p)
             for lane in range(LANES):
                 s[lane] = -s[lane]

@@ -20,6 +20,9 @@ from cormorant.inference.stopping import Patience
 
 logger = logging.getLogger("cormorant")
 
+FAR_BEHIND = 1.1  # of the best first look: a start above that is out of the race
+CLEARLY = 0.99  # what a start with fewer components has to come below, of the leader's perplexity
+
 
 @dataclass(frozen=True)
 class Info:
@@ -66,6 +69,11 @@ class Outcome:
         """Lowest validation perplexity seen."""
         return min((i.perplexity for i in self.history if i.perplexity is not None), default=np.inf)
 
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return self.state.globals.n_components
+
 
 def race(
     scheme: Scheme,
@@ -77,13 +85,24 @@ def race(
     validation: Validation,
     callbacks: Sequence[Callback] = (),
 ) -> Outcome:
-    """Run each start for a few epochs, and the one that predicts the validation rows best to the end."""
+    """Run each start for a few epochs, and the one that predicts the validation rows best to the end.
+
+    A start that is far behind at the first look is not followed to the second. One with fewer components than the
+    leader has to be clearly better: more of them have more to gain from the epochs to come.
+    """
     heat = replace(settings, max_epochs=min(2 * settings.check_every, settings.max_epochs))
+    look = replace(heat, max_epochs=min(settings.check_every, settings.max_epochs))
     leader: Outcome | None = None  # the others are forgotten at once, with the rows that they remember
+    first_looks: list[float] = []
     for number, state in enumerate(states):
-        stage = f"start {number + 1} of {len(states)}"
-        last = replace(run(scheme, state, rows, plan, heat, rng, validation, callbacks, stage=stage), start=number)
-        leader = last if leader is None or last.best < leader.best else leader
+        others = (rng, validation, callbacks, f"start {number + 1} of {len(states)}")
+        last = run(scheme, state, rows, plan, look, *others)
+        first_looks.append(last.best)
+        if not last.interrupted and last.best <= FAR_BEHIND * min(first_looks):
+            last = run(scheme, last.state, rows, plan, heat, *others, resume=last)
+        last = replace(last, start=number)
+        if leader is None or last.best < leader.best * (CLEARLY if last.size < leader.size else 1.0):
+            leader = last
         if last.interrupted:
             return replace(leader, reason=last.reason, interrupted=True)
     assert leader is not None  # there is a start
