@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, special, stats
 
-from cormorant.backends import cpu, numpy_reference
+from cormorant.backends import cpu, logistic, numpy_reference
 from cormorant.backends.compiled import Threads, resolve_jobs, single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.backends.stacks import LANES
@@ -164,6 +164,24 @@ def test_product_equals_twin(shape, n_jobs):
     assert_allclose(cpu.CpuBackend(n_jobs).product(a, b), numpy_reference.product(a, b), rtol=1e-12, atol=1e-13)
     transposed = cpu.CpuBackend(n_jobs).product(np.asfortranarray(a), b)
     assert_allclose(transposed, a @ b, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "x"),
+    [
+        (logistic.exp_negative, np.exp, -np.append(np.geomspace(1e-12, 700.0, 20_001), 0.0)),
+        (
+            logistic.log_positive,
+            np.log,
+            np.concatenate([np.geomspace(1e-300, 1e300, 20_001), np.linspace(0.5, 2, 999)]),
+        ),
+        (logistic.log_one_plus, np.log1p, np.concatenate([np.geomspace(1e-300, 1.0, 20_001), np.linspace(0, 1, 999)])),
+    ],
+)
+def test_elementary_functions_equal_the_library(ours, theirs, x):
+    got = np.array([ours(value) for value in x])
+    # A series of ten or twelve terms: a few units in the last place.
+    assert_allclose(got, theirs(x), rtol=2e-15, atol=1e-300)
 
 
 def test_digamma_equals_scipy():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cormorant.backends import logistic as kernels
 from cormorant.backends import stacks
 from cormorant.backends.compiled import Threads, compiled
 from cormorant.backends.sampling import Sampling
@@ -125,65 +126,6 @@ def _entry_rates(first, last, indptr, indices, x, atoms, out):
             out[j] = rate
 
 
-@compiled
-def _logistic_bound(first, last, mean, variance, log_rate, log_one, slope, curvature):
-    for u in range(first, last):
-        for k in range(mean.shape[1]):
-            eta = mean[u, k] + log_rate[u if log_rate.shape[0] > 1 else 0, k]
-            spread = max(variance[u, k], 0.0)
-            c = math.sqrt(eta * eta + spread)
-            tail = math.exp(-c)
-            curve = 0.25 - c * c / 48.0 if c < 1e-4 else (1.0 - tail) / ((1.0 + tail) * 2.0 * c)  # tanh(c/2) / 2c
-            # 1/2 - curve |eta| without the cancellation, which would leave E x of tiny rates to rounding.
-            least = tail / (1.0 + tail) + curve * spread / max(c + abs(eta), 1e-300)
-            log_one[u, k] = 0.5 * (eta + c) + math.log1p(tail)
-            slope[u, k] = least if eta < 0.0 else 1.0 - least
-            curvature[u, k] = curve
-
-
-@compiled
-def _logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature):
-    for u in range(first, last):
-        bound = len(bounded) > 0 and bounded[u]
-        for k in range(mean.shape[1]):
-            eta = mean[u, k] + log_rate[u if log_rate.shape[0] > 1 else 0, k]
-            tail = math.exp(-abs(eta))
-            least = tail / (1.0 + tail)
-            log_one[u, k] = max(eta, 0.0) + math.log1p(tail)
-            slope[u, k] = least if eta < 0.0 else 1.0 - least
-            if not bound:
-                curvature[u, k] = least / (1.0 + tail)
-            elif abs(eta) < 1e-4:
-                curvature[u, k] = 0.25 - eta * eta / 48.0
-            else:
-                curvature[u, k] = (0.5 - least) / abs(eta)
-
-
-@compiled
-def _softplus_averages(first, last, mean, variance, log_rate, nodes, weights, out):
-    for u in range(first, last):
-        for k in range(mean.shape[1]):
-            rate = math.exp(log_rate[u if log_rate.shape[0] > 1 else 0, k])
-            spread = math.sqrt(max(variance[u, k], 0.0))
-            for i in range(7):
-                out[i, u, k] = 0.0
-            for j in range(len(nodes)):
-                field = mean[u, k] + nodes[j] * spread
-                tail = math.exp(-abs(field))
-                r = max(max(field, 0.0) + math.log1p(tail), 1e-300)
-                sigma = 1.0 / (1.0 + tail) if field > 0.0 else tail / (1.0 + tail)
-                curve = tail / ((1.0 + tail) * (1.0 + tail))
-                one = 1.0 + rate * r
-                log_slope, one_slope = sigma / r, rate * sigma / one
-                out[0, u, k] += weights[j] * math.log(r)
-                out[1, u, k] += weights[j] * math.log(one)
-                out[2, u, k] += weights[j] * r / one
-                out[3, u, k] += weights[j] * log_slope
-                out[4, u, k] += weights[j] * (log_slope * log_slope - curve / r)
-                out[5, u, k] += weights[j] * one_slope
-                out[6, u, k] += weights[j] * (rate * curve / one - one_slope * one_slope)
-
-
 class CpuBackend:
     """Compiled steps over ``n_jobs`` threads; the results do not depend on their number."""
 
@@ -230,7 +172,9 @@ class CpuBackend:
         log_one, slope, curvature = (np.empty(mean.shape) for _ in range(3))
         log_rate = np.atleast_2d(log_rate)
         self.threads.over(
-            lambda first, last: _logistic_bound(first, last, mean, variance, log_rate, log_one, slope, curvature),
+            lambda first, last: kernels.logistic_bound(
+                first, last, mean, variance, log_rate, log_one, slope, curvature
+            ),
             len(mean),
         )
         return log_one, slope, curvature
@@ -241,7 +185,8 @@ class CpuBackend:
         log_rate = np.atleast_2d(log_rate)
         bounded = np.zeros(0, bool) if bounded is None else bounded
         self.threads.over(
-            lambda first, last: _logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature), len(mean)
+            lambda first, last: kernels.logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature),
+            len(mean),
         )
         return log_one, slope, curvature
 
@@ -250,7 +195,7 @@ class CpuBackend:
         out = np.empty((7, *mean.shape))
         log_rate = np.atleast_2d(log_rate)
         self.threads.over(
-            lambda first, last: _softplus_averages(first, last, mean, variance, log_rate, nodes, weights, out),
+            lambda first, last: kernels.softplus_averages(first, last, mean, variance, log_rate, nodes, weights, out),
             len(mean),
         )
         return out

@@ -19,16 +19,20 @@ ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by co
 
 @compiled
 def _find(q, sums, target):
-    """The first k with q_0 + ... + q_k >= target: over sums of lanes, then within one."""
-    lane = 0
-    while lane < len(sums) - 1 and target > sums[lane]:
-        target -= sums[lane]
-        lane += 1
-    k = lane * LANE
-    last = min(k + LANE, len(q)) - 1
-    while k < last and target > q[k]:
-        target -= q[k]
-        k += 1
+    """The first k with q_0 + ... + q_k >= target: over sums of lanes, then within one.
+
+    It counts the partial sums below the target, without a branch: where it ends cannot be foreseen.
+    """
+    lane, total, before = 0, 0.0, 0.0
+    for i in range(len(sums) - 1):
+        total += sums[i]
+        below = total < target
+        lane += below
+        before = total if below else before
+    k, total, target = lane * LANE, 0.0, target - before
+    for i in range(lane * LANE, lane * LANE + LANE - 1):
+        total += q[i]
+        k += total < target
     return k
 
 

@@ -1,0 +1,188 @@
+"""How the cost of an epoch grows, and how near the hot loops come to the processor's own limit.
+
+    python benchmarks/scaling.py --out docs/benchmarks/scaling
+
+Scaling: processor seconds of an epoch (structured) and of a sweep (sampler) and peak memory, each fit in a process of
+its own, against rows, nonzeros of a row, components, dimensions and columns, one varied at a time; the exponent is the
+slope between the logarithms over the upper half of each curve. Roofline: floating-point operations a second of the
+allocation (4 K a nonzero and sweep, single precision) and of the field step (double precision), beside a matrix product
+of the same precision in the same run. Written as PATH.csv, PATH.md and PATH.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from harness.child import peak_megabytes
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from cormorant.backends.cpu import CpuBackend
+from cormorant.data import Counts, as_counts
+from cormorant.estimators import CNPF
+from cormorant.inference.field import Design, FieldProblem
+from cormorant.inference.links import LINKS
+
+BASE = {"rows": 4000, "entries": 50, "components": 50, "dims": 25, "columns": 5000}
+CURVES = {
+    "rows": (1000, 2000, 4000, 8000, 16000),
+    "entries": (12, 25, 50, 100, 200, 400),
+    "components": (12, 25, 50, 100, 200, 400),
+    "dims": (3, 6, 12, 25, 50),
+    "columns": (1250, 2500, 5000, 10000, 20000),
+}
+EPOCHS = 4  # timed, after one that is not
+
+
+def random_counts(rows: int, entries: int, columns: int) -> Counts:
+    """Rows of just so many nonzeros, in columns drawn evenly."""
+    rng = np.random.default_rng(0)
+    indices = np.sort((rng.integers(columns, size=(rows, 1)) + 7 * np.arange(entries)) % columns, axis=1)
+    matrix = (np.ones(indices.size), indices.ravel(), np.arange(rows + 1) * entries)
+    return as_counts(sparse.csr_matrix(matrix, shape=(rows, columns)))
+
+
+def measure(case: dict[str, int], inference: str) -> dict[str, float]:
+    """Processor seconds of an epoch or sweep, and megabytes above the data, of one fit."""
+    counts = random_counts(case["rows"], case["entries"], case["columns"])
+    clock: list[float] = []
+
+    def tick(info, state) -> None:
+        if info.stage.startswith("chain" if inference == "gibbs" else "fit"):
+            clock.append(time.process_time())
+
+    settings = {"inference": inference, "validation": 0, "callbacks": [tick], "random_state": 0, "tol": 0.0}
+    settings |= {"max_epochs": 1, "n_chains": 1, "n_sweeps": EPOCHS + 1} if inference == "gibbs" else {}
+    CNPF(3, 2, **settings | {"callbacks": [], "max_epochs": 1}).fit(random_counts(300, 5, 50))  # compiles
+    before = peak_megabytes()
+    model = CNPF(case["components"], case["dims"], **{"max_epochs": EPOCHS + 1} | settings)
+    model.fit(counts)
+    return {"seconds": (clock[-1] - clock[0]) / (len(clock) - 1), "megabytes": peak_megabytes() - before}
+
+
+def exponent(sizes: list[float], values: list[float]) -> float:
+    """Slope of log value against log size over the upper half of a curve."""
+    half = len(sizes) // 2
+    return float(np.polyfit(np.log(sizes[half:]), np.log(values[half:]), 1)[0])
+
+
+def best_rate(work, operations: float, repeats: int = 7) -> float:
+    """Giga-operations a second in the quickest of some runs."""
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begin)
+    return operations / min(seconds) / 1e9
+
+
+def roofline(components: int, dims: int = 25) -> list[dict]:
+    """Rates of one thread: allocation and field step, beside matrix products."""
+    rng, counts, backend = np.random.default_rng(0), random_counts(4000, 100, 5000), CpuBackend(1)
+    atoms = rng.gamma(0.5, size=(counts.n_columns, components)).astype(np.float32) + np.float32(1e-6)
+    weights, n = np.full(components, 0.1), rng.gamma(0.5, size=(counts.n_rows, components))
+    log_scale, sweeps = rng.normal(size=n.shape), 4
+    values = counts.data.astype(np.float32)
+
+    def allocate():
+        backend.allocate(counts.indptr, counts.indices, values, atoms, weights, log_scale, n, sweeps, True)
+
+    size = dims + 1
+    loadings = np.hstack([0.3 * rng.normal(size=(components, dims)), np.ones((components, 1))])
+    design = Design.build(loadings, np.ones(size))
+    problem = FieldProblem(design, LINKS["exp"], weights, np.zeros(components), backend)
+    field = problem.prior(counts.n_rows)
+    # Two products with the table of g g^T, two with g; a factorisation, its inverse and its product with itself.
+    step = counts.n_rows * (2 * components * size * (size + 1) + 4 * components * size + size**3)
+    found = []
+    with threadpool_limits(1, user_api="blas"):
+        for name, work, operations, dtype in (
+            ("allocation", allocate, 4.0 * components * counts.nnz * sweeps, np.float32),
+            ("field step", lambda: problem.step(field, n), float(step), np.float64),
+        ):
+            square = rng.normal(size=(1500, 1500)).astype(dtype)
+            work()
+            product = best_rate(lambda a=square: a @ a, 2 * 1500.0**3)
+            rate = best_rate(work, operations)
+            found.append({"loop": name, "components": components, "rate": rate, "product": product})
+    return found
+
+
+def draw(curves: list[dict], rates: list[dict], file: Path) -> None:
+    """One panel a curve, and the rates as shares of a matrix product."""
+    figure, axes = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained")
+    for ax, what in zip(axes.flat, CURVES, strict=False):
+        for inference, colour in (("structured", "#0072B2"), ("gibbs", "#D55E00")):
+            part = [r for r in curves if r["varied"] == what and r["inference"] == inference]
+            sizes, seconds = [r["size"] for r in part], [r["seconds"] for r in part]
+            label = f"{inference}: exponent {exponent(sizes, seconds):.2f}"
+            ax.loglog(sizes, seconds, "o-", color=colour, label=label)
+        ax.set(xlabel="nonzeros of a row" if what == "entries" else what, ylabel="processor seconds an epoch or sweep")
+        ax.legend(frameon=False, fontsize=8)
+    ax = axes.flat[-1]
+    shares = [r["rate"] / r["product"] for r in rates]
+    names = [f"{r['loop']}, K = {r['components']}" for r in rates]
+    ax.barh(names, shares, color="#009E73")
+    ax.invert_yaxis()
+    ax.set(xlabel="share of a matrix product's rate")
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+def render(curves: list[dict], rates: list[dict]) -> str:
+    lines = ["| varied | scheme | from, to | seconds | exponent | megabytes |", "|---|---|---|---|---|---|"]
+    for what in CURVES:
+        for inference in ("structured", "gibbs"):
+            part = [r for r in curves if r["varied"] == what and r["inference"] == inference]
+            sizes, seconds = [r["size"] for r in part], [r["seconds"] for r in part]
+            memory = [r["megabytes"] for r in part]
+            lines.append(
+                f"| {what} | {inference} | {sizes[0]:,} to {sizes[-1]:,} | {seconds[0]:.3f} to {seconds[-1]:.3f} "
+                f"| {exponent(sizes, seconds):.2f} | {memory[0]:.0f} to {memory[-1]:.0f} |"
+            )
+    lines += ["", "| loop, one thread | K | Gflop/s | matrix product, Gflop/s | share |", "|---|---|---|---|---|"]
+    for r in rates:
+        share = r["rate"] / r["product"]
+        lines.append(f"| {r['loop']} | {r['components']} | {r['rate']:.1f} | {r['product']:.1f} | {share:.0%} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/scaling"))
+    parser.add_argument("--measure", help=argparse.SUPPRESS)  # a child: one case, as JSON
+    args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(measure(**json.loads(args.measure))))
+        return
+    curves = []
+    for what, sizes in CURVES.items():
+        for size in sizes:
+            for inference in ("structured", "gibbs"):
+                job = json.dumps({"case": BASE | {what: size}, "inference": inference})
+                child = [sys.executable, "-W", "ignore", __file__, "--measure", job]
+                found = json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
+                curves.append({"varied": what, "size": size, "inference": inference, **found})
+                print(curves[-1], flush=True)
+    rates = [r for components in (50, 200) for r in roofline(components)]
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    with args.out.with_suffix(".csv").open("w", newline="") as lines:
+        writer = csv.DictWriter(lines, list(curves[0]))
+        writer.writeheader()
+        writer.writerows(curves)
+    table = render(curves, rates)
+    args.out.with_suffix(".md").write_text(table, encoding="utf-8")
+    draw(curves, rates, args.out.with_suffix(".png"))
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
