@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test test-all lint format bench docs figures chromium clean
+.PHONY: help demo test test-all lint format bench peers docs tutorials figures chromium clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 16
@@ -27,13 +27,19 @@ format: $(VENV)/.dev ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.bench  ## the benchmarks that need no data outside the repository
+bench: $(VENV)/.base  ## CNPF beside scikit-learn's LDA on the embedded sample, in one run
 	$(BIN)/python benchmarks/run.py
+
+peers: $(VENV)/.bench  ## every package that people would use instead, on data in DATA=folder (hours)
+	$(BIN)/python benchmarks/peers.py $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.dev   ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
-figures: $(VENV)/.dev chromium  ## remake the pictures of README and docs
+tutorials: $(VENV)/.tutorials  ## run the tutorials and write their pages (DATA=folder with the data of some of them)
+	$(BIN)/python examples/tutorials/render.py $(if $(DATA),--data $(DATA))
+
+figures: $(VENV)/.dev chromium  ## remake the pictures of README and docs, and the tables of the paper's data
 	for script in examples/*.py; do $(BIN)/python $$script || exit 1; done
 
 # The interactive page is tested in a browser where there is one; root can get it. Elsewhere those tests say why they skip.
@@ -58,6 +64,10 @@ $(VENV)/.base: $(VENV)/bin/python pyproject.toml
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@ $(VENV)/.base
+
+$(VENV)/.tutorials: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[tutorials]"
+	@touch $@
 
 $(VENV)/.bench: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[bench]"

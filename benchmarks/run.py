@@ -12,21 +12,15 @@ import argparse
 import time
 import warnings
 
-import numpy as np
+from harness.packages.scikit import FittedLDA
+from harness.scoring import column_mean, entry_probabilities
+from harness.scoring import perplexity as score
+from harness.splits import split
 from sklearn.decomposition import LatentDirichletAllocation
 
 from cormorant import CNPF, HGP, ScaledHGP, load_nyt
-from cormorant.data import Counts, hold_out, split_entries
 from cormorant.estimators import TruncationWarning
 from cormorant.evaluation import perplexity
-
-
-def lda_perplexity(model: LatentDirichletAllocation, observed: Counts, test: Counts) -> float:
-    """The same score for LDA: topic proportions from the observed entries, topics at their posterior means."""
-    topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
-    probability = model.transform(observed.tocsr(copy=True)) @ topics
-    entries = test.tocsr().tocoo()
-    return float(np.exp(-(entries.data * np.log(probability[entries.row, entries.col])).sum() / test.total))
 
 
 def main() -> None:
@@ -36,10 +30,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     warnings.simplefilter("ignore", TruncationWarning)
-    rng = np.random.default_rng(1)
-    split = hold_out(load_nyt(), 1000, rng)
-    pairs = [split_entries(split.held_out, 0.1, rng), split_entries(split.held_out, 0.5, 2)]
-    CNPF(2, 2, max_epochs=1).fit(split.train.rows(slice(0, 100)))  # compilation is not what is timed
+    parts = split(load_nyt())
+    pairs = list(parts.pairs.values())
+    CNPF(2, 2, max_epochs=1).fit(parts.train.rows(slice(0, 100)))  # compilation is not what is timed
 
     def timed(model, data):
         begin = time.perf_counter()
@@ -47,13 +40,14 @@ def main() -> None:
         return time.perf_counter() - begin
 
     lda = LatentDirichletAllocation(args.components, max_iter=10, n_jobs=args.jobs, random_state=args.seed)
-    lda_seconds = timed(lda, split.train.tocsr(copy=True))
-    base = [lda_perplexity(lda, *pair) for pair in pairs]
+    lda_seconds = timed(lda, parts.train.tocsr(copy=True))
+    peer = FittedLDA(lda, column_mean(parts.train))
+    base = [score(entry_probabilities(peer.pairs(observed), test), test) for observed, test in pairs]
     print(f"{'':20}{'10%':>8}{'50%':>8}{'seconds':>9}   ratio to LDA: 10%, 50%, seconds")
     print(f"{'LDA':20}{base[0]:8.0f}{base[1]:8.0f}{lda_seconds:9.1f}")
     for cls, inference in ((HGP, "auto"), (ScaledHGP, "auto"), (CNPF, "structured"), (CNPF, "auto")):
         model = cls(args.components, inference=inference, n_jobs=args.jobs, random_state=args.seed)
-        seconds = timed(model, split.train)
+        seconds = timed(model, parts.train)
         found = [perplexity(model, *pair) for pair in pairs]
         ratios = [found[0] / base[0], found[1] / base[1], seconds / lda_seconds]
         shown = ", ".join(f"{r:.2f}" for r in ratios)

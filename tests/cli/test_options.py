@@ -8,8 +8,9 @@ import pytest
 from cormorant.cli.options import FIT, READ, SIMULATE, batch_size, number_or_word, stop_words
 from cormorant.data.readers.registry import FORMATS
 from cormorant.datasets import simulate, simulate_prior
-from cormorant.estimators import CNPF, ESTIMATORS
+from cormorant.estimators import ESTIMATORS
 from cormorant.estimators.parameters import ALLOCATIONS, DEFAULTS
+from cormorant.inference.tops import TOPS
 
 NOT_OPTIONS = {"callbacks", "verbose", "warm_start", "random_state"}  # the last is --seed, which the split shares
 
@@ -23,7 +24,7 @@ def option(table, parameter):
 
 
 def test_every_parameter_of_the_estimators_has_an_option():
-    assert parameters(FIT) == set(CNPF().get_params()) - NOT_OPTIONS
+    assert parameters(FIT) == {name for cls in ESTIMATORS.values() for name in cls().get_params()} - NOT_OPTIONS
 
 
 def test_every_option_of_the_readers_is_there():
@@ -34,12 +35,16 @@ def test_every_option_of_the_readers_is_there():
 def test_every_number_of_the_simulator_is_there():
     assert parameters(SIMULATE) == set(inspect.signature(simulate).parameters) - {"model", "locations", "seed"}
     sizes = {setting.parameter for setting in SIMULATE if setting.panel == "Size"}
-    assert sizes == set(inspect.signature(simulate_prior).parameters) - {"model", "hyper", "seed"}
+    assert sizes == set(inspect.signature(simulate_prior).parameters) - {"model", "top", "row_total", "hyper", "seed"}
 
 
-@pytest.mark.parametrize(("table", "function"), [(FIT, CNPF.__init__), (SIMULATE, simulate)], ids=["fit", "simulate"])
-def test_the_help_tells_the_defaults(table, function):
-    defaults = inspect.signature(function).parameters
+@pytest.mark.parametrize(
+    ("table", "functions"),
+    [(FIT, [cls.__init__ for cls in ESTIMATORS.values()]), (SIMULATE, [simulate])],
+    ids=["fit", "simulate"],
+)
+def test_the_help_tells_the_defaults(table, functions):
+    defaults = {name: value for f in functions for name, value in inspect.signature(f).parameters.items()}
     for setting in table:
         told = re.search(r"Default: (\S+?)[.,;]?(\s|$)", setting.help)
         actual = defaults[setting.parameter].default
@@ -52,6 +57,8 @@ def test_the_help_tells_the_defaults(table, function):
 def test_the_help_tells_the_choices():
     for name in (*DEFAULTS, "auto"):
         assert name in option(FIT, "inference").help
+    for name in TOPS:
+        assert name in option(FIT, "top").help
     for name in ALLOCATIONS:
         assert name in option(FIT, "allocation").help
     for name in FORMATS:

@@ -2,8 +2,8 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -11,21 +11,15 @@ from cormorant.cli.prepare import filter_counts
 from cormorant.data import as_counts, read
 
 VISITS = "patient,code,times\np1,flu,2\np1,cough,1\np2,flu,1\np3,cough,3\np3,rash,1\n"
-QUERY = "SELECT patient, code, sum(times) FROM {table} WHERE code <> 'rash' GROUP BY 1, 2"
+QUERY = "SELECT patient, code, sum(times) FROM source WHERE code <> 'rash' GROUP BY 1, 2"
 
 
 @pytest.fixture
 def workplace(workplace):
-    """A folder with the same visits in every kind of file."""
+    """A folder with a table of visits, and an empty database."""
     (workplace / "visits.csv").write_text(VISITS)
-    with duckdb.connect("visits.duckdb") as database:
-        database.execute("CREATE TABLE visits AS SELECT * FROM read_csv('visits.csv')")
-        database.execute("COPY visits TO 'visits.parquet'")
-    with sqlite3.connect("visits.sqlite") as database:
+    with closing(sqlite3.connect("visits.sqlite")) as database:
         database.execute("CREATE TABLE visits (patient TEXT, code TEXT, times INTEGER)")
-        lines = [line.split(",") for line in VISITS.splitlines()[1:]]
-        database.executemany("INSERT INTO visits VALUES (?, ?, ?)", lines)
-    database.close()
     return workplace
 
 
@@ -48,21 +42,13 @@ def test_the_settings_lie_beside_the_file(cormorant, workplace):
     assert {**ran.json, "cormorant": record["cormorant"]} == {**record, "out": "deep/counts.npz"}
 
 
-@pytest.mark.parametrize(
-    ("file", "table"),
-    [("visits.csv", "source"), ("visits.parquet", "source"), ("visits.duckdb", "visits"), ("visits.sqlite", "visits")],
-)
-def test_queries(cormorant, workplace, file, table):
-    ran = cormorant("prepare", file, "--query", QUERY.format(table=table) + ";", "--out", "counts.npz")
+def test_queries(cormorant, workplace):
+    ran = cormorant("prepare", "visits.csv", "--query", QUERY, "--out", "counts.npz")
     assert ran.code == 0, ran.err
     counts = read("counts.npz")
     assert counts.column_names.tolist() == ["cough", "flu"]
     np.testing.assert_array_equal(counts.tocsr().toarray(), [[1, 2], [0, 1], [3, 0]])
-
-
-def test_queries_of_two_columns_count_lines(cormorant, workplace):
-    cormorant("prepare", "visits.csv", "--query", "SELECT patient, code FROM source", "--out", "counts.npz")
-    np.testing.assert_array_equal(read("counts.npz").tocsr().toarray(), [[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+    assert json.loads((workplace / "counts.npz.run.json").read_text())["query"] == QUERY
 
 
 def test_queries_may_give_fractions(cormorant, workplace):
@@ -72,29 +58,14 @@ def test_queries_may_give_fractions(cormorant, workplace):
     assert read("counts.npz", weights=True).total == 4
 
 
-def test_the_database_is_not_changed(cormorant, workplace):
-    before = {name: (workplace / name).read_bytes() for name in ("visits.duckdb", "visits.sqlite")}
-    for name in before:
-        assert cormorant("prepare", name, "--query", "DELETE FROM visits", "--out", "counts.npz").code == 2
-        assert (workplace / name).read_bytes() == before[name]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["visits.csv", "--query", "SELECT patien, code FROM source"], "the columns patient, code, times"),
-        (["visits.csv", "--query", "SELECT patient FROM source"], "two or three columns"),
-        (["visits.csv", "--query", "SELECT 1, 2, 3, 4"], "two or three columns"),
-        (["visits.csv", "--query", "SELECT FROM FROM"], "syntax error"),
-        (["visits.csv", "--query", "SELECT patient, NULL FROM source"], "Labels must be there"),
-        (["visits.csv", "--query", "SELECT patient, code, -1 FROM source"], "not negative"),
-        (["visits.csv", "--query", "SELECT patient, code FROM source WHERE false"], "no triples"),
-        (["visits.duckdb", "--query", "SELECT a, b FROM source"], "The tables of visits.duckdb are visits."),
-        (["visits.sqlite", "--query", "SELECT a, b FROM source"], "The tables of visits.sqlite are visits."),
+        (["visits.csv", "--query", "SELECT patien, code FROM source"], "--query must be SQL that DuckDB can run"),
+        (["visits.csv", "--query", "SELECT patient FROM source"], "--query must give two or three columns"),
+        (["visits.sqlite", "--query", "SELECT a, b FROM source"], "--query must be SQL that SQLite can run"),
         (["no.csv", "--query", "SELECT 1, 2"], "no.csv does not exist"),
         (["nyt", "--query", "SELECT 1, 2"], "nyt does not exist"),
-        (["damaged.parquet", "--query", "SELECT 1, 2"], "cannot be read as parquet"),
-        (["visits.txt", "--query", "SELECT 1, 2"], "--query reads csv, tsv, parquet"),
         (["visits.csv", "--query", "SELECT 1, 2", "--row", "patient"], "--row does nothing beside --query"),
         (["visits.csv", "--layer", "raw"], "takes no option 'layer'"),
         (["visits.csv", "--row", "who", "--column", "code"], "no column 'who'"),
@@ -107,8 +78,6 @@ def test_the_database_is_not_changed(cormorant, workplace):
     ],
 )
 def test_refusals(cormorant, workplace, arguments, said):
-    (workplace / "damaged.parquet").write_bytes(b"PAR1")
-    (workplace / "visits.txt").write_text(VISITS)
     ran = cormorant("prepare", *arguments, "--out", "counts.npz")
     assert ran.code == 2
     assert said in ran.err

@@ -28,9 +28,10 @@ def test_a_log_gets_a_line_now_and_then(capfd):
         epochs(callbacks["cnpf"][0], perplexity=1500.0)
         epochs(callbacks["cnpf"][0], n=20, stage="chain 1 of 2")
     assert capfd.readouterr().err.splitlines() == [
-        "cnpf: epoch 20 of at most 40, validation perplexity 1,500",
-        "cnpf: epoch 40 of at most 40, validation perplexity 1,500",
-        "cnpf, chain 1 of 2: epoch 20 of at most 20",
+        "cnpf: start 1 of 2, 20 of 20 epochs, perplexity 2,000",
+        "cnpf: 20 of at most 40 epochs, perplexity 1,500",
+        "cnpf: 40 of at most 40 epochs, perplexity 1,500",
+        "cnpf: chain 1 of 2, 20 of 20 sweeps",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The bar of a fit: silent unless asked for, on standard error, with what is watched."""
+"""Progress of a fit: silent unless asked for, on standard error, with what is watched; bars or lines."""
 
 import io
 
@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cormorant.datasets import simulate
 from cormorant.estimators import HGP
-from cormorant.estimators.progress import progress_bars
+from cormorant.estimators.progress import Wording, progress_bars
 from cormorant.inference.fit import Info
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
@@ -43,8 +43,7 @@ def test_verbose_says_what_is_watched_on_standard_error(counts, capfd, validatio
     HGP(3, validation=validation, verbose=True, **parameters).fit(counts)
     out, err = capfd.readouterr()
     assert out == ""
-    assert f"hgp ━━━━━━━━━━━━━━━━ 12 of at most 12 epochs, {watched} " in err
-    assert "/s 0:00:00" in err
+    assert f"hgp: 12 of at most 12 epochs, {watched} " in err
 
 
 def test_the_last_known_value_stays():
@@ -60,8 +59,27 @@ def test_a_fit_that_has_not_begun_waits():
     assert "waiting" in cnpf
 
 
-def test_starts_that_are_tried_say_so():
-    assert "trying start 1 of 2, bound -10 " in shown([("cnpf", info(3, stage="start 1 of 2", bound=-10.0))])
+def test_other_stages_say_which_they_are():
+    assert "start 1 of 2, 3 of 40 epochs, bound -10 " in shown([("cnpf", info(3, stage="start 1 of 2", bound=-10.0))])
+    assert "chain 2 of 2, 3 of 40 sweeps 0.5/s" in shown([("cnpf", info(3, stage="chain 2 of 2"))])
+
+
+def test_a_value_does_not_outlive_its_stage():
+    """Chains look at nothing: the perplexity of the fit that they start from is not theirs."""
+    wording = Wording()
+    assert wording(info(5, perplexity=1234.4)) == "5 of at most 40 epochs, perplexity 1,234"
+    assert wording(info(1, stage="chain 1 of 2")) == "chain 1 of 2, 1 of 40 sweeps"
+
+
+def test_a_log_gets_a_line_now_and_then_and_at_the_end():
+    text = io.StringIO()
+    with progress_bars(["[b]hgp"], Console(file=text, width=20)) as tellers:
+        for epoch in (19, 20, 21, 40):
+            tellers["[b]hgp"](info(epoch, bound=-10.0), None)
+    assert text.getvalue().splitlines() == [
+        "[b]hgp: 20 of at most 40 epochs, bound -10",
+        "[b]hgp: 40 of at most 40 epochs, bound -10",
+    ]
 
 
 def test_a_fit_that_stops_early_has_no_time_left():

@@ -181,6 +181,18 @@ def test_convergence_of_several(model, uncorrelated, ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cnpf", "hgp"]
 
 
+def test_convergence_of_chains(model, ax):
+    """Each chain's fit counts its epochs from one: a line each, one name in the legend."""
+    watched = [(5, 30.0), (10, 20.0), (1, None), (5, 29.0), (10, 19.0)]
+    model.history_ = [{"epoch": epoch, "perplexity": value, "bound": None} for epoch, value in watched]
+    figures.convergence({"cnpf": model}, ax)
+    first, second = ax.get_lines()
+    np.testing.assert_array_equal(first.get_xydata(), [[5, 30], [10, 20]])
+    np.testing.assert_array_equal(second.get_xydata(), [[5, 29], [10, 19]])
+    assert first.get_color() == second.get_color()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cnpf"]
+
+
 def test_convergence_by_the_bound(model, uncorrelated, ax):
     uncorrelated.history_ = [{"epoch": 1, "perplexity": None, "bound": -9.0}]
     with pytest.raises(ValueError, match="same stopping"):

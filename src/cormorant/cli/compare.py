@@ -24,7 +24,7 @@ def compare(
     settings: Given,
     models: Annotated[
         str,
-        typer.Option("--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf."),
+        typer.Option("--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln."),
     ] = "hgp,scaled-hgp,cnpf,softplus-cnpf",
     holdout: Annotated[int, typer.Option("--holdout", min=1, help="Rows kept from every fit, to score on.")] = 1000,
     observed: o.Observed = "0.1,0.5",

@@ -21,6 +21,7 @@ _TYPER_ERROR = cast(type[Exception], typer.BadParameter.__bases__[0])
 _OPTIONS = {setting.parameter: setting.flag.split("/")[0] for setting in (*SIMULATE, *READ, *FIT)} | {
     "n_held_out": "--holdout",
     "random_state": "--seed",
+    "query": "--query",
 }
 _WORDS = {
     "pass overwrite=True": "add --force",

@@ -21,7 +21,7 @@ CountsOption = Annotated[
     str | None,
     typer.Option("--counts", metavar="COUNTS", help="Rows to take in place of those that the fit saw; or nyt."),
 ]
-Model = Annotated[str, typer.Option("--model", help="cnpf, softplus-cnpf, scaled-hgp or hgp.")]
+Model = Annotated[str, typer.Option("--model", help="cnpf, softplus-cnpf, scaled-hgp, hgp, diln or hdp.")]
 Among = Annotated[
     int | None,
     typer.Option("--among", min=2, help="So many of the most used components. Default: those with 90% of the counts."),
@@ -86,6 +86,7 @@ FIT = (
         "Size",
         ("n_components", "--components", int, "Most components there can be (truncation). Default: 200.", 1),
         ("n_dims", "--dims", int, "Dimension of the locations, which carry correlations. Default: 25.", 1),
+        ("top", "--top", str, "What the rows of diln share: dirichlet, gamma or beta (processes). Default: dirichlet."),
     ),
     *panel(
         "Inference",
@@ -118,7 +119,7 @@ FIT = (
     ),
     *panel(
         "Hyper-parameters (the paper's names; by default the scheme's own)",
-        ("a0", "--a0", float, "Shape of the gamma prior of the atoms."),
+        ("a0", "--a0", float, "Shape of the gamma (of diln and hdp: Dirichlet) prior of the atoms."),
         ("b0", "--b0", float, "Rate of that prior."),
         ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations."),
         ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean. Default: 10.0."),
@@ -126,6 +127,8 @@ FIT = (
         ("b_alpha", "--b-alpha", float, "Its rate. Default: 0.01."),
         ("a_c", "--a-c", float, "Shape of the prior of c, the rate of the process. Default: 1.0."),
         ("b_c", "--b-c", float, "Its rate. Default: 0.01."),
+        ("a_beta", "--a-beta", float, "Shape of the prior of beta, which scales the weights (diln, hdp). Default: 1.0."),
+        ("b_beta", "--b-beta", float, "Its rate. Default: 0.01."),
     ),
 )  # fmt: skip
 

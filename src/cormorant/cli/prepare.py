@@ -85,11 +85,11 @@ def _read(source: str, query: str | None, reader: Given) -> Counts:
             return load_counts(source, **_by_position(reader))
         except TypeError as error:  # an option that the format does not take
             raise ValueError(f"{error} Leave it out, or say the right --format.") from error
-    from cormorant.cli.query import read_query
+    from cormorant.data import read_query
 
     if unused := [setting.flag for setting in o.READ if setting.parameter in reader and setting.flag != "--weights"]:
         raise ValueError(f"{unused[0]} does nothing beside --query, which chooses what is read; leave it out.")
-    return read_query(Path(source), query, **reader)
+    return read_query(source, query, **reader)
 
 
 def _by_position(reader: Given) -> dict[str, Any]:

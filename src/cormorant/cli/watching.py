@@ -1,4 +1,4 @@
-"""What is said while models are fitted: bars on a terminal, lines in a log, warnings as notes."""
+"""What is said while models are fitted: their progress, and warnings as notes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cormorant.cli.console import err, note, say
+from cormorant.cli.console import err, note
 from cormorant.cli.errors import in_options
 
 if TYPE_CHECKING:
-    from cormorant.inference.fit import Callback, Info
-    from cormorant.inference.state import State
-
-LINE_EVERY = 20  # epochs
+    from cormorant.inference.fit import Callback
 
 
 @contextmanager
@@ -28,26 +25,14 @@ def watching(
         quiet: Whether to show no progress.
         truncation_notes: Whether to say so if every component is in use.
     """
+    from cormorant.estimators.progress import progress_bars
+
     with _truncation_as_note(truncation_notes):
-        if quiet or not err.is_terminal:
-            yield {label: [] if quiet else [_tell(label)] for label in labels}
+        if quiet:
+            yield {label: [] for label in labels}
             return
-        from cormorant.estimators.progress import progress_bars
-
-        with progress_bars(labels, err) as bars:
-            yield {label: [bar] for label, bar in bars.items()}
-
-
-def _tell(label: str) -> Callback:
-    """A callback for logs, where bars cannot move: a line now and then."""
-
-    def tell(info: Info, state: State) -> None:
-        if not info.stage.startswith("start") and info.epoch % LINE_EVERY == 0:
-            stage = "" if info.stage == "fit" else f", {info.stage}"
-            watched = "" if info.perplexity is None else f", validation perplexity {info.perplexity:,.0f}"
-            say(f"{label}{stage}: epoch {info.epoch} of at most {info.max_epochs}{watched}")
-
-    return tell
+        with progress_bars(labels, err) as callbacks:
+            yield {label: [callback] for label, callback in callbacks.items()}
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from cormorant.data.convert import as_counts
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
-from cormorant.data.readers import read, write
+from cormorant.data.readers import read, read_query, write
 from cormorant.data.splits import HeldOut, hold_out, hold_out_rows, split_entries
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "hold_out",
     "hold_out_rows",
     "read",
+    "read_query",
     "split_entries",
     "write",
 ]

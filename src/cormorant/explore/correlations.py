@@ -85,7 +85,7 @@ def weight_correlation(model: Any) -> np.ndarray:
 
     It is weaker than rho, since x scatters around what F says, the more so the smaller w. With mu free, all weights
     would go together, for no other reason than that some rows are longer. For the softplus link mu is taken at
-    its mean, zero.
+    its mean, zero. A normalised model's x are those before they are divided by their sum, with beta w for w.
     """
     require_correlations(model)
     measure = MEASURES[model.model.link](
@@ -93,7 +93,8 @@ def weight_correlation(model: Any) -> np.ndarray:
         GammaAtoms(model.components_.shape[1], model.hyperparameters_["a0"], model.hyperparameters_["b0"]),
         GaussianLocations(model.locations_.shape[1], model.hyperparameters_["sigma_l2"]),
     )
-    return moments_of(measure, Tuples(model.components_, model.weights_, model.locations_)).correlation
+    shapes = model.weights_ * getattr(model, "beta_", 1.0)
+    return moments_of(measure, Tuples(model.components_, shapes, model.locations_)).correlation
 
 
 def _pairs(model: FittedModel, among: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -68,8 +68,14 @@ def require_correlations(model: FittedModel) -> None:
     """Refuse the models whose components are independent by construction."""
     if model.locations_.shape[1] == 0:
         raise ValueError(
-            f"{type(model).__name__} has no correlations: its components are independent. Fit cnpf or softplus-cnpf."
+            f"{type(model).__name__} has no correlations: its components are independent. "
+            "Fit cnpf, softplus-cnpf or diln."
         )
+
+
+def is_normalised(model: Any) -> bool:
+    """Whether the rows' weights are proportions and the atoms sum to one (`DILN`, `HDP`)."""
+    return getattr(getattr(model, "model", None), "normalised", False)
 
 
 def check_number(name: str, value: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cormorant.data import Counts, as_counts
-from cormorant.explore.fitted import check_number, largest, named
+from cormorant.explore.fitted import check_number, is_normalised, largest, named
 from cormorant.explore.replicates import gamma_draws
 from cormorant.measures import component_correlation
 
@@ -24,7 +24,7 @@ def inference_data(arviz: Any, model: Any, X: Any, n_draws: int, n_columns: int,
     counts = None if X is None else as_counts(X)
     chains = sampled_chains(model)
     if chains:
-        posterior, constants = _sampled(chains, columns, rng), {}
+        posterior, constants = _sampled(chains, columns, is_normalised(model), rng), {}
     else:
         posterior, constants = {"a": _atoms(model, columns, n_draws, rng)}, _points(model)
     if counts is not None:
@@ -46,22 +46,28 @@ def sampled_chains(model: Any) -> list[list[Any]]:
     return [[sample.globals for sample in chain[:length]] for chain in chains]
 
 
-def _sampled(chains: list[list[Any]], columns: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
-    """A draw of everything for each sample; the atoms given the rest are gamma."""
+def _sampled(
+    chains: list[list[Any]], columns: np.ndarray, normalised: bool, rng: np.random.Generator
+) -> dict[str, Any]:
+    """A draw of everything for each sample; the atoms given the rest are gamma, in a normalised model Dirichlet."""
 
     def stacked(number: Callable[[Any], Any]) -> np.ndarray:
         return np.array([[number(g) for g in chain] for chain in chains])
 
     def atoms(g: Any) -> np.ndarray:
+        if normalised:
+            return _dirichlet(g.atom_shape[columns].T, g.atom_rate, rng)
         rate = g.atom_rate if g.atom_rate.ndim == 1 else g.atom_rate[columns]
         return (rng.standard_gamma(g.atom_shape[columns]) / rate).T
 
     found: dict[str, Any] = {
         "a": (("chain", "draw", "component", "column"), stacked(atoms)),
-        "w": (("chain", "draw", "component"), stacked(lambda g: g.weights)),
+        "w": (("chain", "draw", "component"), stacked(lambda g: g.weights / g.beta)),
         "alpha": (("chain", "draw"), stacked(lambda g: g.alpha)),
         "c": (("chain", "draw"), stacked(lambda g: g.c)),
     }
+    if normalised:
+        found["beta"] = ("chain", "draw"), stacked(lambda g: g.beta)
     if chains[0][0].locations.shape[1]:
         rho = stacked(lambda g: component_correlation(g.locations))
         found["correlation"] = ("chain", "draw", "component", "other"), rho
@@ -73,17 +79,32 @@ def _atoms(model: Any, columns: np.ndarray, n_draws: int, rng: np.random.Generat
     rate = np.asarray(model.components_rate_)
     scale = 1.0 / (rate[:, np.newaxis] if rate.ndim == 1 else rate[:, columns])
     shape = model.components_shape_[:, columns]
+    if is_normalised(model):
+        draws = np.stack([_dirichlet(shape, rate, rng) for _ in range(n_draws)])
+        return ("chain", "draw", "component", "column"), draws[np.newaxis]
     return ("chain", "draw", "component", "column"), rng.gamma(shape, scale, (1, n_draws, *shape.shape))
+
+
+def _dirichlet(shape: np.ndarray, total: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Some columns of Dirichlet draws, components x columns, whose shapes over all columns sum to ``total``."""
+    shown = rng.standard_gamma(shape)
+    rest = rng.standard_gamma(np.maximum(total - shape.sum(axis=1), 0.0))
+    return shown / (shown.sum(axis=1) + rest)[:, np.newaxis]
 
 
 def _rows(
     model: Any, counts: Counts, size: tuple[int, int, int], rng: np.random.Generator
 ) -> tuple[tuple[str, ...], Any]:
-    """Gamma draws of x with the mean and variance of its posterior; ``size``: chains, draws, components."""
+    """Gamma draws of x with the mean and variance of its posterior (proportions: scaled to sum to one).
+
+    ``size``: chains, draws, components.
+    """
     n_chains, n_draws, n_components = size
     _check_size(n_chains * n_draws * counts.n_rows * n_components)
     mean, std = (np.asarray(part)[:, :n_components] for part in model.transform(counts, return_std=True))
     draws = gamma_draws(np.broadcast_to(mean, (n_chains, n_draws, *mean.shape)), std**2, rng)
+    if is_normalised(model):
+        draws = draws / draws.sum(axis=-1, keepdims=True)
     return ("chain", "draw", "row", "component"), draws
 
 

@@ -2,7 +2,7 @@
 
     a_ki ~ q(a_ki)                              once a replicate
     x_uk ~ Gamma with the mean and variance of q(x_uk)
-    y_ui ~ Poisson(e_u sum_k x_uk a_ki)
+    y_ui ~ Poisson(e_u sum_k x_uk a_ki)         of a normalised model: y_u ~ Multinomial(N_u, sum_k pi_uk a_k)
 
 Poisson counts of a sum are the sum of the components' own: n_uk ~ Poisson(e_u x_uk A_k) counts, which fall in columns
 with probabilities a_ki / A_k. Drawn this way a replicate costs as much as it has counts, not rows x columns.
@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from cormorant.data import Counts
+from cormorant.explore.fitted import is_normalised
 
 BLOCK = 4096  # rows drawn at a time
 HELD = 1 << 22  # most draws held at a time
@@ -32,6 +33,7 @@ class Replicator:
     atom_shape: np.ndarray  # of q(a), components x columns
     atom_scale: np.ndarray  # one over its rate; components x 1, or components x columns
     exposure: np.ndarray  # e_u
+    totals: np.ndarray | None = None  # N_u, which a normalised model takes as given
 
     @classmethod
     def of(cls, model: Any, counts: Counts, exposure: Any = None) -> Replicator:
@@ -40,7 +42,8 @@ class Replicator:
         rate = np.asarray(model.components_rate_)
         known = np.ones(counts.n_rows) if exposure is None else np.asarray(exposure, dtype=np.float64)
         scale = 1.0 / (rate[:, np.newaxis] if rate.ndim == 1 else rate)
-        return cls(np.asarray(mean), np.asarray(std) ** 2, model.components_shape_, scale, known)
+        totals = counts.row_totals().astype(np.int64) if is_normalised(model) else None
+        return cls(np.asarray(mean), np.asarray(std) ** 2, model.components_shape_, scale, known, totals)
 
     def blocks(self, rng: np.random.Generator) -> Iterator[sparse.csr_matrix]:
         """One replicate, some rows at a time."""
@@ -48,6 +51,9 @@ class Replicator:
         for first in range(0, len(self.mean), BLOCK):
             chosen = slice(first, first + BLOCK)
             x = gamma_draws(self.mean[chosen], self.variance[chosen], rng)
+            if self.totals is not None:
+                yield multinomial_counts(x, atoms, self.totals[chosen], rng)
+                continue
             yield poisson_counts(x * self.exposure[chosen, np.newaxis], atoms, rng)
 
 
@@ -59,16 +65,28 @@ def poisson_counts(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -
 
 
 def _by_count(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> sparse.csr_matrix:
-    """n_uk ~ Poisson(x_uk A_k), each of these counts in a column of its own choice."""
-    n = rng.poisson(x * atoms.sum(axis=1))
+    """n_uk ~ Poisson(x_uk A_k), each of these counts placed on its own."""
+    return _placed(rng.poisson(x * atoms.sum(axis=1)), atoms, rng)
+
+
+def multinomial_counts(
+    x: np.ndarray, atoms: np.ndarray, totals: np.ndarray, rng: np.random.Generator
+) -> sparse.csr_matrix:
+    """y_u ~ Multinomial(N_u, sum_k pi_uk a_k): proportions pi and atoms a, each scaled to sum to one."""
+    n = rng.multinomial(totals, x / x.sum(axis=1, keepdims=True))
+    return _placed(n, atoms, rng)
+
+
+def _placed(n: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> sparse.csr_matrix:
+    """Counts n_uk of components, each in a column of its own choice: i with probability a_ki / A_k."""
     row, column = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for k in np.flatnonzero(n.any(axis=0)):
         reached = np.cumsum(atoms[k])
-        row.append(np.repeat(np.arange(len(x)), n[:, k]))
+        row.append(np.repeat(np.arange(len(n)), n[:, k]))
         column.append(np.searchsorted(reached, rng.random(len(row[-1])) * reached[-1], side="right"))
     at = np.concatenate(row), np.concatenate(column)
     # Building the matrix adds up the counts that fall in the same place.
-    return sparse.csr_matrix((np.ones(len(at[0]), np.int64), at), shape=(len(x), atoms.shape[1]))
+    return sparse.csr_matrix((np.ones(len(at[0]), np.int64), at), shape=(len(n), atoms.shape[1]))
 
 
 def _by_entry(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> sparse.csr_matrix:

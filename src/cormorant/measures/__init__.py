@@ -50,6 +50,7 @@ from cormorant.measures.moments import (
     covariance_of_sets,
     weight_moments,
 )
+from cormorant.measures.numpyro_bridge import cnpf_model, gamma_process_sticks, to_numpyro
 from cormorant.measures.quadrature import WeightRule
 from cormorant.measures.stable import GeneralizedGammaProcess, StableProcess
 from cormorant.measures.sticks import DirichletProcess, PitmanYorProcess, StickProcess
@@ -125,6 +126,7 @@ __all__ = [
     "ZeroMean",
     "beta_bernoulli",
     "cnpf",
+    "cnpf_model",
     "completely_random",
     "component_correlation",
     "correlated_beta_process",
@@ -134,10 +136,12 @@ __all__ = [
     "expected_total",
     "finiteness",
     "gamma_bernoulli",
+    "gamma_process_sticks",
     "hgp",
     "laplace_functional",
     "scaled_hgp",
     "softplus_cnpf",
     "thinned",
+    "to_numpyro",
     "weight_moments",
 ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from cormorant.measures.traced import Traced
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -124,16 +126,23 @@ def function(name: str, value: Any) -> Any:
     return value
 
 
-def numbers(name: str, value: ArrayLike) -> Array:
+# What JAX traces has no values yet: the checks of arrays let it pass, and look at shapes alone.
+
+
+def numbers(name: str, value: Any) -> Array:
     """Real numbers as a float64 array of any shape; infinities pass, NaN does not."""
+    if isinstance(value, Traced):
+        return cast(Array, value)
     result = _floats(name, value)
     if np.isnan(result).any():
         raise ValueError(f"{name}: expected numbers, got NaN in shape {result.shape}")
     return result
 
 
-def finites(name: str, value: ArrayLike) -> Array:
+def finites(name: str, value: Any) -> Array:
     """Finite numbers as a float64 array of any shape."""
+    if isinstance(value, Traced):
+        return cast(Array, value)
     result = _floats(name, value)
     if not np.isfinite(result).all():
         raise ValueError(f"{name}: expected finite numbers, got NaN or infinity in shape {result.shape}")
@@ -165,15 +174,24 @@ def points(name: str, value: ArrayLike) -> Array:
     return array(name, value, ndim=2)
 
 
-def weights(name: str, value: ArrayLike, upper: float) -> Array:
+def weights(name: str, value: Any, upper: float) -> Array:
     """Finite weights, of any shape, above zero and up to `upper`."""
     result = finites(name, value)
+    if isinstance(value, Traced):
+        return result
     if (result <= 0).any():
         raise ValueError(f"{name}: expected positive numbers, got {result.min()}")
     if (result > upper).any():
         interval = "(0, 1)" if upper == BELOW_ONE else f"(0, {upper:g}]"
         raise ValueError(f"{name}: expected weights in {interval}, got {result.max()}")
     return result
+
+
+def probabilities(name: str, value: Array) -> Array:
+    """Numbers in [0, 1]."""
+    if not isinstance(value, Traced) and ((value < 0) | (value > 1)).any():
+        raise ValueError(f"{name}: expected probabilities in [0, 1], got {value.min()} to {value.max()}")
+    return value
 
 
 def broadcast(**arrays: Array) -> None:

@@ -126,9 +126,6 @@ def thinned(
     _check.function("keep", keep)
 
     def log_odds(theta: Array, points: Array) -> Array:
-        kept = _check.column("keep", keep(theta, points), len(points))
-        if ((kept < 0) | (kept > 1)).any():
-            raise ValueError(f"keep: expected probabilities in [0, 1], got {kept.min()} to {kept.max()}")
-        return special.logit(kept)
+        return special.logit(_check.probabilities("keep", _check.column("keep", keep(theta, points), len(points))))
 
     return CorrelatedRandomMeasure(process, base, locations, CovariateFunction(log_odds, covariates), Thinning())

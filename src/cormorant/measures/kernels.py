@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
-from scipy.spatial.distance import cdist
 
 from cormorant.measures import _check
 from cormorant.measures._check import Array
+from cormorant.measures.traced import distances
 
 FARTHEST = 1e150  # distances whose square fits a float64; any profile is zero long before
 
@@ -136,7 +136,7 @@ class _Stationary(Kernel):
     def matrix(self, first: Array, second: Array) -> Array:
         """The profile of the distances."""
         with np.errstate(over="ignore"):
-            r = cdist(first, second) / self.lengthscale
+            r = distances(first, second) / self.lengthscale
         return self.profile(np.minimum(r, FARTHEST))
 
 

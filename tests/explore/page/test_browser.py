@@ -362,6 +362,16 @@ def test_labels_do_not_overlap(open_page, files):
     assert right.max() <= stage["x"] + stage["width"] + 1
 
 
+def test_shortened_labels_tell_components_apart(open_page, files):
+    tab = open_page(files["large"], viewport={"width": 375, "height": 812})
+    texts = tab.locator(".labels text:visible").all_text_contents()
+    whole = set(component_labels(large()))
+    assert any(text not in whole for text in texts)  # there is no room for all
+    assert len(texts) > 10
+    for text in texts:
+        assert len([label for label in whole if f"{label} ".startswith(f"{text} ")]) == 1
+
+
 def test_themes(open_page, files):
     background = "() => getComputedStyle(document.body).backgroundColor"
     light = open_page(files["small"], color_scheme="light").evaluate(background)

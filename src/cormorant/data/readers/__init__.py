@@ -1,6 +1,7 @@
 """Readers of count files, one module for each kind of file, behind `read` and `write`."""
 
 from cormorant.data.readers.npz import write
+from cormorant.data.readers.query import read_query
 from cormorant.data.readers.registry import FORMATS, read
 
-__all__ = ["FORMATS", "read", "write"]
+__all__ = ["FORMATS", "read", "read_query", "write"]

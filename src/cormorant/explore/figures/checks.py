@@ -86,10 +86,13 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def _histogram(check: PredictiveCheck, statistic: str, ax: Axes) -> Axes:
+    from matplotlib.ticker import MaxNLocator
+
     line: dict[Any, Any] = check.statistics.set_index("statistic").loc[statistic].to_dict()
     ax.hist(check.replicates[statistic], bins="auto", color=GREY, label="replicated")
     ax.axvline(line["observed"], color=ORANGE, linewidth=2, label="observed")
     ax.set(xlabel=statistic, ylabel="replicates")
+    ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.margins(y=0.3)  # room for the legend
     ax.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
     return _titled(ax, f"{statistic}, tail {line['tail']:.2f}")

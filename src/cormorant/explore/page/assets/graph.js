@@ -179,11 +179,21 @@ class Graph {
   }
 }
 
-/** The label, and for where it is crowded its first column alone. */
-function labelTexts(at) {
-  const { label, columns } = COMPONENTS[at];
-  return [fitText(label, LABEL_WIDTH), fitText(columnName(columns[0][0]), LABEL_WIDTH / 2)];
-}
+/** The label and, for where it is crowded, its first names, as long as no other label begins with them. */
+const labelTexts = (() => {
+  const known = new Map();
+  const texts = ({ label }) => {
+    const between = label.includes(", ") ? ", " : " ";
+    const names = label.split(between);
+    const beginnings = names.map((_, n) => names.slice(0, names.length - n).join(between));
+    const alone = (text) => COMPONENTS.filter((other) => `${other.label}${between}`.startsWith(text + between)).length === 1;
+    return beginnings.filter((text, n) => n === 0 || alone(text)).map((text) => fitText(text, LABEL_WIDTH));
+  };
+  return (at) => {
+    if (!known.has(at)) known.set(at, texts(COMPONENTS[at]));
+    return known.get(at);
+  };
+})();
 
 /** Whether a component matters at the moment: found by the search, or paired with the selected one. */
 function inFocus(at) {

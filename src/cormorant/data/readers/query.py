@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
 from cormorant.data.readers.sums import Source, sum_source
 
 if TYPE_CHECKING:
     import duckdb
-
-    from cormorant.data import Counts
 
 TABLE = "source"
 READERS = {
@@ -30,23 +30,27 @@ READERS = {
 }
 
 
-def read_query(path: Path, query: str, weights: bool = False) -> Counts:
+def read_query(path: str | PathLike[str], query: str, *, weights: bool = False) -> Counts:
     """The counts that a query gives.
 
     Args:
         path: CSV, TSV, Parquet, JSON (gzipped too), a DuckDB or a SQLite database.
         query: A SELECT of two or three columns: row label, column label and, if there is a third, count.
         weights: Whether counts may be fractions.
+
+    Raises:
+        DataError: if the query fails, or gives what cannot be counted; the message says what there is to ask for.
     """
     import duckdb
 
+    path = Path(path)
     query = query.strip().rstrip(";")
     with duckdb.connect() as connection:
         selected = _open(connection, path, query)
         names = _describe(connection, selected, path)
         if len(names) not in (2, 3):
             raise DataError(
-                f"--query must give two or three columns (row, column and, if not each line counts once, count); "
+                f"query must give two or three columns (row, column and, if not each line counts once, count); "
                 f"it gives {len(names)}: {', '.join(names)}."
             )
         triple = [f'"{name}"' for name in ("r", "c", "n")[: len(names)]]
@@ -55,7 +59,7 @@ def read_query(path: Path, query: str, weights: bool = False) -> Counts:
         try:
             return sum_source(connection, source, None, weights)
         except DataError as error:
-            whole = "" if weights else "whole (--weights accepts fractions) and "
+            whole = "" if weights else "whole (weights=True accepts fractions) and "
             raise DataError(f"{error} Labels must be there, and counts be {whole}not negative.") from error
 
 
@@ -75,7 +79,7 @@ def _open(connection: duckdb.DuckDBPyConnection, path: Path, query: str) -> str:
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() not in READERS:
         raise DataError(
-            f"{path}: --query reads {', '.join(s[1:] for s in READERS)}, DuckDB and SQLite databases; "
+            f"{path}: a query reads {', '.join(s[1:] for s in READERS)}, DuckDB and SQLite databases; "
             "this is none of them."
         )
     try:
@@ -92,7 +96,9 @@ def _describe(connection: duckdb.DuckDBPyConnection, query: str, path: Path) -> 
     try:
         return [record[0] for record in connection.execute(f"DESCRIBE SELECT * FROM ({query})").fetchall()]
     except duckdb.Error as error:
-        raise DataError(f"--query: {_first_line(error)} {_hint(connection, path)}") from error
+        raise DataError(
+            f"query must be SQL that DuckDB can run here: {_first_line(error)} {_hint(connection, path)}"
+        ) from error
 
 
 def _hint(connection: duckdb.DuckDBPyConnection, path: Path) -> str:
@@ -116,7 +122,9 @@ def _ask_sqlite(path: Path, query: str) -> Any:
             tables = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY 1")
             names = ", ".join(name for (name,) in tables)
             cause = _first_line(error.__cause__ or error)
-            raise DataError(f"--query: {cause} The tables of {path.name} are {names or 'none'}.") from error
+            raise DataError(
+                f"query must be SQL that SQLite can run here: {cause} The tables of {path.name} are {names or 'none'}."
+            ) from error
 
 
 def _quoted(path: Path) -> str:

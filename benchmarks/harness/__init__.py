@@ -1,0 +1,1 @@
+"""What the benchmarks share: one split a data set, one score for every package, one process a fit."""

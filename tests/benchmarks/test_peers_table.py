@@ -1,0 +1,71 @@
+"""Lines of the table and the page made of them."""
+
+import numpy as np
+import pytest
+from harness import curves, table
+from harness.choosing import Score, Trial
+from harness.jobs import Outcome
+from harness.packages import PEERS
+
+
+def scored(name, setting, ten, fifty, chosen, chains=1):
+    trial = Trial(PEERS[name], setting, chains, chosen)
+    return Score(trial, Outcome({}, 12.34, 20.0, 1.26, 99.6), {"10%": ten, "50%": fifty})
+
+
+@pytest.fixture
+def lines():
+    both = ("10%", "50%")
+    scores = [
+        scored("tomotopy LDA", {"k": 20, "eta": 0.1}, 1631.4, 1402.0, ("10%",), chains=10),
+        scored("tomotopy LDA", {"k": 50, "eta": 0.1}, 1640.0, 1370.2, ("50%",), chains=10),
+        scored("cormorant CNPF", {"n_components": 200}, 1555.0, 1304.0, both),
+    ]
+    return [
+        *(table.line("nyt", 8447, "test", score) for score in scores),
+        table.line("nyt", 8447, "validation", scored("hpfrec", {"k": 20}, 1.0, 1.0, ())),
+        table.missing_line("nyt", 8447, "hpfrec", "not installed (pip install hpfrec)"),
+    ]
+
+
+def test_the_page(lines):
+    page = table.render(lines, "A note.").splitlines()
+    assert page[:5] == ["# Cormorant beside other packages", "", "A note.", "", "## nyt, 8,447 rows"]
+    assert page[8:11] == [
+        "| cormorant CNPF | n_components = 200 | **1555** | **1304** | 12 | 1.3 | 100 |",
+        "| tomotopy LDA | k = 20, eta = 0.1; 10 chains | 1631 | (1402) | 12 | 1.3 | 100 |",
+        "| tomotopy LDA | k = 50, eta = 0.1; 10 chains | (1640) | 1370 | 12 | 1.3 | 100 |",
+    ]
+    assert page[11:16] == ["", "Not run:", "", "- hpfrec: not installed (pip install hpfrec)", ""]
+    assert sum(line.startswith("- tomotopy LDA: `infer`") for line in page) == 1
+
+
+def test_lines_are_read_back_and_renewed(lines, tmp_path):
+    file = tmp_path / "new" / "peers.csv"
+    assert table.read(file) == []
+    table.write(file, lines)
+    assert table.read(file) == lines
+    renewed = table.line("nyt", 8447, "test", scored("tomotopy LDA", {"k": 100}, 1.0, 2.0, ("10%", "50%"), chains=10))
+    merged = table.merge(table.read(file), [renewed])
+    assert merged == [*lines[2:], renewed]
+
+
+def test_outcomes_are_read_back(tmp_path):
+    written = Outcome({"10%": np.array([0.25, 0.5]), "50%": np.array([0.125])}, 1.0, 2.0, 3.0, 4.0)
+    written.write(tmp_path / "fits" / "one.npz")
+    again = Outcome.read(tmp_path / "fits" / "one.npz")
+    assert (again.seconds, again.wall, again.inference, again.megabytes, again.failure) == (1.0, 2.0, 3.0, 4.0, "")
+    np.testing.assert_array_equal(again.probabilities["10%"], [0.25, 0.5])
+    assert list(tmp_path.glob("fits/*")) == [tmp_path / "fits" / "one.npz"]
+
+
+def test_time_curves_are_written_and_drawn(tmp_path):
+    slow = Score(Trial(PEERS["tomotopy LDA"], {"iterations": 100}, 1), Outcome({}, failure="took more than 9 s"))
+    few, many = (scored("tomotopy LDA", {"iterations": n}, 2000.0 / n, 1000.0 / n, ()) for n in (1, 10))
+    curves.draw("nyt", 8447, {"a chain": [few, many, slow], "all slow": [slow]}, tmp_path)
+    points = table.read(tmp_path / "time-nyt.csv")
+    assert [(p["curve"], p["setting"], p["10%"], p["50%"]) for p in points] == [
+        ("a chain", "iterations = 1", "2000.0", "1000.0"),
+        ("a chain", "iterations = 10", "200.0", "100.0"),
+    ]
+    assert (tmp_path / "time-nyt.png").read_bytes().startswith(b"\x89PNG")

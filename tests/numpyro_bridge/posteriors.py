@@ -1,0 +1,72 @@
+"""Posterior draws of the rates sum_k x_uk a_ki of CNPF on tiny data, by the Gibbs sampler and by NUTS."""
+
+import arviz
+import jax
+import numpy as np
+from numpyro.infer import MCMC, NUTS
+from scipy import sparse
+
+from cormorant.backends.cpu import CpuBackend
+from cormorant.data import as_counts
+from cormorant.inference.batch import Batch
+from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.start import start_globals
+from cormorant.models.cnpf import MODELS, Hyperparameters, link_function
+
+ROWS, COLUMNS, COMPONENTS, DIMS = 30, 6, 3, 1
+NUMBERS = {
+    "a0": 1.5, "b0": 1.0, "sigma_l2": 0.5, "sigma_m2": 0.5, "a_alpha": 4.0, "b_alpha": 2.0, "a_c": 4.0, "b_c": 4.0,
+}  # fmt: skip
+HYPER = Hyperparameters(**NUMBERS)
+
+
+def simulate(seed):
+    """Counts of two components that avoid each other and one that goes with neither, about three an entry."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.gamma(0.4, 4.0, (COMPONENTS, COLUMNS))
+    locations, d, mu = np.array([1.0, -1.0, 0.0]), rng.normal(size=(ROWS, 1)), 0.5 * rng.normal(size=(ROWS, 1))
+    x = rng.gamma(1.0, np.exp(d * locations + mu))
+    return rng.poisson(x @ atoms)
+
+
+def gibbs_rates(y, link, n_chains, n_sweeps):
+    """E of the rates given all but x after every sweep: chains x draws x rows x columns."""
+    model = MODELS["cnpf" if link == "exp" else "softplus-cnpf"]
+    scheme = Gibbs(model, CpuBackend(), learns_a0=False, learns_sigma_l2=False)
+    csr = sparse.csr_matrix(y.astype(float))
+    batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS)
+    chains = []
+    for seed in range(n_chains):
+        rng = np.random.default_rng(seed)
+        start = start_globals(model, as_counts(y), COMPONENTS, DIMS, HYPER, rng, 0.3)
+        state, rows, rates = scheme.begin(start, rng), None, []
+        for sweep in range(n_sweeps):
+            for _ in range(scheme.passes):
+                rows, statistics = scheme.local_step(scheme.visit(state), batch, rows)
+                state = scheme.global_step(state, statistics, 1.0)
+            if sweep >= n_sweeps // 5:
+                g, atoms = state.globals, state.memory.atoms
+                field = rows.f @ np.hstack([g.locations, np.ones((COMPONENTS, 1))]).T
+                x = (g.weights + rows.n) / (1 / link_function(link, field) + atoms.sum(axis=0))
+                rates.append(x @ atoms.T)
+        chains.append(rates)
+    return np.array(chains)
+
+
+def nuts_draws(model, y, n_chains, n_draws, n_warmup, names=("mean",), **options):
+    """Draws of the named sites, each chains x draws x ..."""
+    sampler = NUTS(model, target_accept_prob=0.9)
+    mcmc = MCMC(
+        sampler, num_warmup=n_warmup, num_samples=n_draws, num_chains=n_chains,
+        chain_method="vectorized", progress_bar=False,
+    )  # fmt: skip
+    mcmc.run(jax.random.key(0), y, **options)
+    draws = mcmc.get_samples(group_by_chain=True)
+    return {name: np.asarray(draws[name]) for name in names}
+
+
+def mean_and_error(draws):
+    """Posterior mean of each entry and its Monte Carlo error, sd / sqrt(effective sample size)."""
+    data = arviz.convert_to_dataset({"rate": draws})
+    size = arviz.ess(data, method="mean")["rate"].to_numpy()
+    return draws.mean(axis=(0, 1)), draws.std(axis=(0, 1)) / np.sqrt(size)
