@@ -79,13 +79,9 @@ found = compare(
 print(found)
 
 # %% [markdown]
-# Where half of the codes are shown, a scale for each discharge helps, and correlations add nothing to it. Where a
-# tenth is shown the correlated fit fails outright: a perplexity above the number of codes is worse than guessing
-# blindly. With nine codes a tenth is often none at all, and it is those discharges that spoil the mean. Of the fit in
-# [the paper's tables](../paper_tables.md), 300 discharges looked at: nothing shown, 6,282 (the codes' frequencies
-# alone: 451); one code shown, 360 (446); two or more, 349 (464). So the model knows what to do with one code, and
-# what it says of a row that shows nothing is not to be used in this version; `scaled-hgp` does not have that trouble.
-# The paper's order, in which the correlated model is ahead throughout, is not reproduced on these short rows.
+# A scale for each discharge helps, and correlations help again, whether a tenth or half of the codes are shown: the
+# paper's order. With nine codes a tenth is often none at all; such a discharge is predicted from the prior, which can
+# do little more than name frequent codes, so the gain at a tenth is made on the others.
 #
 # ## The components
 
@@ -102,9 +98,9 @@ for line in tables.components(model, n=4).head(20).itertuples():
     print(f"{line.component:3d} {line.share:6.1%}  {shortened(line.top_columns)}")
 
 # %% [markdown]
-# Much of it is medicine as one knows it: heart failure with atrial fibrillation, diabetes with kidney disease and
-# nerve damage, dementia, childbirth, alcohol and suicidal thoughts, falls at home and hip joints. One component holds
-# nearly a quarter of all codes: hypertension, high lipids, diabetes, reflux, which come along with whatever brought
+# Much of it is medicine as one knows it: heart failure with atrial fibrillation, kidney disease with diabetes and
+# nerve damage, dementia with thin bones, childbirth, alcohol and suicidal thoughts, falls at home and hip joints. One
+# component holds a sixth of all codes: hypertension, high lipids, diabetes, which come along with whatever brought
 # somebody to the hospital. The paper's second component is of that kind too.
 #
 # ## Which go together
@@ -118,15 +114,16 @@ for line in pairs.itertuples():
 figures.correlation_heatmap(model, among=20)
 
 # %% [markdown]
-# The positive pairs are plausible: heart failure with heart attacks, sepsis with low platelets and effusions,
-# dementia with Parkinson's disease. So are the negative ones, but look for the reason behind them. Suicidal thoughts
-# do not protect from heart attacks: in this survey the median age of discharges with the one is 38 years, of those
-# with the other 72. Asthma (47) "avoids" dementia (84) in the same way. **Age is not in the model**, nor is the
-# reason for the stay, so a correlation between components can be nothing more than a common cause. The survey has age
-# and sex; fitting within age groups is the least one should do before believing such a pair.
+# The positive pairs are plausible: heart failure with disorders of the heart's valves, sepsis with dehydration and
+# pneumonia, bypasses with disease of other vessels. So are the negative ones, but look for the reason behind them.
+# Childbirth does not protect from obstructed airways: in this survey the median age of discharges with a delivery is
+# 28 years, and the airways are those of the old. Asthma (47) "avoids" kidney failure (73) in the same way. **Age is
+# not in the model**, nor is the reason for the stay, so a correlation between components can be nothing more than a
+# common cause. The survey has age and sex; fitting within age groups is the least one should do before believing such
+# a pair.
 #
-# Some components are alike (three have hypertension or tobacco near the top), and correlations between near-twins say
-# how one pattern was cut, not how two conditions meet.
+# Some components are alike (several have hypertension, depression or tobacco near the top), and correlations between
+# near-twins say how one pattern was cut, not how two conditions meet.
 #
 # ## What a code list suggests next
 #

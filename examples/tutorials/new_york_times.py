@@ -57,15 +57,15 @@ print(found)
 figures.model_comparison(found.table())
 
 # %% [markdown]
-# The order is that of the paper's table 2: a length of its own for each article helps, correlations help more. That
-# is what one would expect: from a few words about a court the correlated model knows not only that there will be more
-# about courts, but also that police and trials are likely and recipes are not.
+# At a tenth of the words the order is that of the paper's table 2: a length of its own for each article helps,
+# correlations help more. That is what one would expect: from a few words about a court the correlated model knows not
+# only that there will be more about courts, but also that police and trials are likely and recipes are not.
 #
 # Two cautions. The fits decide themselves with how many components to begin (a quarter of the truncation, or all of
-# it, whichever predicts validation rows better after ten epochs), and the models without correlations preferred a
-# quarter: twelve. So part of the gain is that the correlated model can afford more components, not what it knows of
-# their correlations. And one split with one seed is no proof; the [benchmarks](../benchmarks/paper_table.md) have
-# larger truncations, other data, and longer runs.
+# it, whichever predicts validation rows better after ten epochs), and the scaled HGP settled for twelve, with which
+# it falls behind at half of the words. So part of the gain is that the correlated model can afford more components,
+# not what it knows of their correlations. And one split with one seed is no proof; the
+# [benchmarks](../benchmarks/paper_table.md) have larger truncations, other data, and longer runs.
 #
 # ## What the components are
 #
@@ -79,8 +79,8 @@ listed["top_columns"] = listed["top_columns"].str.join(" ")
 print(listed.drop(columns="weight").to_string(index=False))
 
 # %% [markdown]
-# Some components are subjects (courts, elections, the stock market), others are ways of writing: the largest one is
-# how people talk, the third how officials are quoted. Both are real patterns of counts. Whether a component hangs
+# Some components are subjects (courts, sport, the stock market), others are ways of writing: the largest one is how
+# officials are quoted, another how people think and feel. Both are real patterns of counts. Whether a component hangs
 # together can be measured: NPMI is the mean association of its top ten words over articles, here over those that the
 # fit has not seen. 0 is what independent words have, 1 words that only ever come together.
 

@@ -28,6 +28,7 @@ TUTORIALS: dict[str, str | None] = {
     "recommendation": "movielens_latest_small",
     "single_cells": "pbmc_facs",
     "measures": None,
+    "own_measure": None,
 }
 HIDDEN = "hidden"
 SETUP = """\

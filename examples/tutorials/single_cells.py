@@ -79,11 +79,11 @@ for line in listed.itertuples():
     print(f"{line.component:3d} {line.share:6.1%}  {' '.join(line.top_columns)}")
 
 # %% [markdown]
-# Read such a list with the genes that one knows. CD79A, CD79B and MS4A1 (component 1) mark B cells; GNLY, GZMB and
-# NKG7 (7) natural killer cells; CCL5 and the granzymes (12) cytotoxic ones; S100A8, LYZ and CST3 (9) monocytes; CD3D,
-# CD3E and CD8B (3, 4) T cells; SPINK2, AVP and PRSS57 (0, 6, 11) stem cells and what becomes of them. Others are
-# programs that types share: actin and what goes with it (5), and JUN, FOS and DUSP1 (8), which cells switch on when
-# they are handled, in life or on the way into the machine. The last two are not easy to name; they are small.
+# Read such a list with the genes that one knows. CD79A, CD79B and HLA-DRA mark B cells (two components share them);
+# GNLY, GZMB and NKG7 natural killer cells; CCL5 and GZMK cytotoxic ones; S100A8, LYZ and CST3 monocytes; CD3D, CD3E
+# and CD8B T cells; SPINK2, PRSS57 and CYTL1 stem cells and what becomes of them. Others are programs that types
+# share, such as JUN, JUNB and DUSP2, which cells switch on when they are handled, in life or on the way into the
+# machine. Some of the small ones are not easy to name.
 #
 # ## Where scanpy expects things
 #
@@ -127,9 +127,9 @@ for name, space in {"programs": adata.obsm["X_shares"], "principal components": 
 print(pd.DataFrame(scores).T.to_string())
 
 # %% [markdown]
-# The programs are better at the ten types (six of which are T cells of different kinds, hard to tell by RNA), and the
-# principal components at the five populations. Neither side was tuned, and k-means has its own preferences; the fair
-# summary is that nothing was lost by going from thirty numbers without a meaning to fifteen that have one.
+# The principal components are ahead on the five populations and all but level on the ten types, six of which are T
+# cells of different kinds, hard to tell by RNA. Neither side was tuned, and k-means has its own preferences; but
+# going from thirty numbers without a meaning to fifteen that have one was not free here.
 #
 # ## Which program is in which cells
 
@@ -151,9 +151,10 @@ fig.colorbar(image, label="mean share of a cell")
 figures.correlation_heatmap(model, among=15)
 
 # %% [markdown]
-# Three groups: monocytes and stem cells (9, 10, 6, 11, 0), T cells with what they share (14, 4, 13, 3, 8, 5), and
-# killer cells (12, 2, 7). A sorted cell is of one kind, so for such cells the correlations mostly restate the types:
-# a check, not a discovery. What is beyond types is between them: the granzymes of component 12 sit with the natural
-# killer cells but are in cytotoxic T cells too, as the figure before this one shows. Correlations become interesting
-# where cells are mixed or on their way from one type to another, or where rows are pieces of tissue. One short chain
-# (R-hat above 2) is enough for a picture, not for an interval.
+# T cells and what they share, the two components of B cells, and stem cells with what becomes of them each stand
+# together, and the cytotoxic program beside the natural killer cells'. A sorted cell is of one kind, so for such
+# cells the correlations mostly restate the types: a check, not a discovery. What is beyond types is between them: the
+# program of CCL5 and GZMK goes with the natural killer cells but is in cytotoxic and memory T cells too, as the
+# figure before this one shows. Correlations become interesting where cells are mixed or on their way from one type to
+# another, or where rows are pieces of tissue. One short chain (R-hat above 2) is enough for a picture, not for an
+# interval.

@@ -13,7 +13,7 @@ from cormorant._version import __version__
 if TYPE_CHECKING:
     from cormorant.data import Counts, as_counts, read
     from cormorant.datasets import load_nyt
-    from cormorant.estimators import CNPF, HGP, ScaledHGP, SoftplusCNPF, load
+    from cormorant.estimators import CNPF, DILN, HDP, HGP, ScaledHGP, SoftplusCNPF, load
     from cormorant.evaluation import compare
 
 _HOMES = {
@@ -21,6 +21,8 @@ _HOMES = {
     "SoftplusCNPF": "estimators",
     "ScaledHGP": "estimators",
     "HGP": "estimators",
+    "DILN": "estimators",
+    "HDP": "estimators",
     "load": "estimators",
     "Counts": "data",
     "as_counts": "data",
@@ -31,6 +33,8 @@ _HOMES = {
 
 __all__ = [
     "CNPF",
+    "DILN",
+    "HDP",
     "HGP",
     "Counts",
     "ScaledHGP",

@@ -105,7 +105,7 @@ def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, full_di
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "lda"], "one of cnpf, softplus-cnpf, scaled-hgp, hgp; got 'lda'"),
+        (["--model", "lda"], "one of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp; got 'lda'"),
         (["--model", "hgp", "--dims", "3"], "--dims does nothing here: hgp has none"),
         (["--model", "hgp", "--sigma-m2", "3"], "--sigma-m2 does nothing here"),
         (["--validation", "most"], "--validation must be 'auto', a fraction"),

@@ -95,6 +95,15 @@ def test_sparse_column_must_fill_with_zero():
         as_counts(pd.DataFrame({"x": pd.arrays.SparseArray([1.0, np.nan])}))
 
 
+def test_a_mask_is_refused_and_the_way_to_give_it_is_said():
+    """Its hidden values are no counts; an array of that kind that hides nothing is as any other."""
+    hiding = np.ma.array(DENSE, mask=DENSE > 1)
+    with pytest.raises(DataError, match=r"masked array hides 2; pass X\.filled\(0\) and, .*, mask=X\.mask\."):
+        as_counts(hiding)
+    assert as_counts(hiding.filled(0)).total == 1
+    assert as_counts(np.ma.array(DENSE)) == as_counts(np.ma.array(DENSE, mask=False)) == as_counts(DENSE)
+
+
 @pytest.fixture
 def adata() -> anndata.AnnData:
     obs, var = pd.DataFrame(index=["cell1", "cell2"]), pd.DataFrame(index=["g1", "g2", "g3"])

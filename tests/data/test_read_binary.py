@@ -71,6 +71,38 @@ def test_npz_of_scipy(tmp_path, format):
     assert named.column_names.tolist() == ["x", "y", "z"]
 
 
+REPEATED = {
+    "coo": sparse.coo_matrix(([2, 1, 0, 4, 3], ([0, 0, 0, 0, 1], [1, 1, 1, 1, 0])), shape=(2, 3)),
+    "csr": sparse.csr_matrix(([2, 1, 0, 4, 3], [1, 1, 1, 1, 0], [0, 4, 5]), shape=(2, 3)),
+    "csc": sparse.csc_matrix(([3, 2, 1, 4], [1, 0, 0, 0], [0, 1, 4, 4]), shape=(2, 3)),
+}
+
+
+@pytest.mark.parametrize("format", REPEATED)
+def test_duplicates_are_summed_and_said(tmp_path, caplog, format):
+    """Stored zeros, which are no entries, do not count."""
+    path = tmp_path / "x.npz"
+    sparse.save_npz(path, REPEATED[format])
+    assert read(path).tocsr().toarray().tolist() == [[0, 7, 0], [3, 0, 0]]
+    assert caplog.messages == [f"{path}: 2 duplicated (row, column) pairs were summed into others"]
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia"])
+def test_nothing_is_said_where_nothing_was_summed(tmp_path, caplog, format):
+    beyond = sparse.spdiags([[1, 2, 3], [4, 5, 6]], [0, 2], 2, 3)  # stored diagonals that go past the corners
+    for matrix in (sparse.csr_matrix(DENSE), sparse.coo_matrix(([0, 0], ([0, 0], [1, 1])), shape=(2, 3)), beyond):
+        sparse.save_npz(tmp_path / "x.npz", matrix.asformat(format))
+        read(tmp_path / "x.npz")
+    assert caplog.messages == []
+
+
+def test_duplicates_of_an_h5ad_are_said_too(tmp_path, caplog):
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(REPEATED["csr"]).write_h5ad(path)
+    assert read(path).total == 10
+    assert caplog.messages == [f"{path}: 2 duplicated (row, column) pairs were summed into others"]
+
+
 def test_whole_numbers_past_int64_are_no_fractions(tmp_path):
     sparse.save_npz(tmp_path / "x.npz", sparse.csr_matrix([[1.0, 1e30]]))
     assert read(tmp_path / "x.npz").total == 1e30

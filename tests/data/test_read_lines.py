@@ -117,6 +117,15 @@ FAULTS = [
         "%%MatrixMarket matrix array real general\n2 1\n1\n",
         "line 2: the header declares 2 entries, the body",
     ),
+    (
+        "a.mtx",
+        "%%MatrixMarket matrix coordinate integer symmetric\n2 3 1\n1 3 1\n",
+        "line 2: a symmetric matrix must have as many rows as columns, got 2 and 3; .* write 'general'",
+    ),
+    ("a.mtx", MTX.replace("3 3 3", "3 99999999999 3"), "line 3: expected at most 2147483647 columns, got 99999999999"),
+    ("a.mtx", MTX.replace("3 3 3", "1" + 30 * "0" + " 3 3"), "line 3: expected at most 2147483647 rows, got 10{30};"),
+    ("docword.txt", "99999999999\n3\n0\n", "line 1: expected at most 2147483647 documents, got 99999999999"),
+    ("docword.txt", "3\n2147483648\n0\n", "line 2: expected at most 2147483647 words, got 2147483648; number them"),
     ("a.ldac", "2 0:1 3:2\n1 1:7 2:3\n", "line 2: the line declares 1 pairs and has 2"),
     ("a.ldac", "1 0:1\n\n1 1:7\n", "line 3: a blank line comes before; an empty row is written 0"),
     ("a.ldac", "1 0:1\n1 5\n", "line 2: expected an index:value pair, got 5"),
@@ -127,10 +136,16 @@ FAULTS = [
     ("a.ldac", "1 0:1\n1 1:-2\n", "line 2: expected a count of at least 0, got -2"),
     ("a.ldac", "1 0:1\n1 1:.2\n", "line 2: expected a whole number, got 0.2"),
     ("a.ldac", "1 0:1\n1 -1:2\n", "line 2: expected a column index of at least 0, got -1"),
+    (
+        "a.ldac",
+        "1 2147483647:1\n1 2147483648:1\n",
+        "line 2: expected a column index of at most 2147483647, got 2147483648; number them anew, without gaps",
+    ),
     ("a.ldac", "\n\n", "a.ldac: the file has no rows"),
     ("a.svm", "1 1:2\n1 2:x\n", "line 2: expected an index:value pair of numbers, got '2:x'"),
     ("a.svm", "1 1:2\n2:1 3:1\n", "line 2: expected a number before the pairs, got 2:1"),
     ("a.svm", "1 1:2\n1 3:-1\n", "line 2: expected a count of at least 0, got -1"),
+    ("a.svm", "1 1:2\n1 99999999999:1\n", "line 2: expected a column index of at most 2147483647, got 99999999999"),
     ("a.svm", "# nothing\n", "a.svm: the file has no rows"),
 ]
 
@@ -247,6 +262,8 @@ def test_declared_width(tmp_path):
         read(path, n_columns=2)
     with pytest.raises(DataError, match="n_columns is 7, but the vocabulary has 3 words"):
         read(path, n_columns=7, vocabulary=["x", "y", "z"])
+    with pytest.raises(DataError, match="n_columns must be at most 2147483647, got 100000000000"):
+        read(path, n_columns=10**11)
 
 
 matrices = arrays(

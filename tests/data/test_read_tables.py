@@ -89,6 +89,8 @@ def test_vocabulary_says_which_columns(tmp_path):
         (CSV + "\nc,z,1.5\n", "line 5: expected a whole number, got 1.5; weights=True accepts fractions"),
         (CSV + "c,z,nan\n", "line 4: expected a finite count of at least 0, got nan"),
         (CSV + "c,z,many\n", "line 4: expected a number as count, got 'many'"),
+        (CSV + "c,z,٣\n", "line 4: expected a number as count, got '٣'"),
+        (CSV + "c,z,1_000\nc,z,\u00a03\n", r"line 5: expected a number as count, got '\\xa03'"),
         (CSV + "c,z,\n", "line 4: expected a number as count, got ''"),
         (CSV + "c,z\n", "line 4: expected 3 fields, as on the first line, got 2"),
         (CSV + "c,z,1,1\n", "line 4: expected 3 fields, as on the first line, got 4"),

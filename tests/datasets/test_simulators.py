@@ -11,8 +11,11 @@ from cormorant.datasets.simulators import PRIOR
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import MODELS
 
+POISSON = sorted(name for name, model in MODELS.items() if not model.normalised)
+NORMALISED = sorted(set(MODELS) - set(POISSON))
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+
+@pytest.mark.parametrize("model", POISSON)
 def test_counts_follow_their_rates(model):
     drawn = simulate(model, n_rows=2000, n_columns=30, n_components=3, row_total=40.0, seed=0)
     rates = drawn.x @ drawn.atoms
@@ -24,6 +27,33 @@ def test_counts_follow_their_rates(model):
     scale = np.exp(drawn.field) if MODELS[model].link == "exp" else np.logaddexp(0, drawn.field)
     ratio = drawn.x / scale
     assert np.allclose(ratio.mean(), 0.5, atol=4 * np.sqrt(0.5 / ratio.size))
+
+
+@pytest.mark.parametrize("model", NORMALISED)
+def test_counts_follow_their_proportions(model):
+    drawn = simulate(model, n_rows=2000, n_columns=30, n_components=3, row_total=40.0, seed=0)
+    counts = drawn.counts.tocsr().toarray()
+    assert np.allclose(drawn.atoms.sum(axis=1), 1.0)
+    assert np.allclose(drawn.proportions.sum(axis=1), 1.0)
+    assert (drawn.total, drawn.beta) == pytest.approx((1.0, 1.5))
+    # Totals are Poisson(40), columns given the proportions too: four standard deviations.
+    assert abs(counts.sum() - 40.0 * 2000) < 4 * np.sqrt(40.0 * 2000)
+    expected = 40.0 * (drawn.proportions @ drawn.atoms).sum(axis=0)
+    assert np.all(np.abs(counts.sum(axis=0) - expected) < 4 * np.sqrt(expected) + 4)
+    ratio = drawn.x / np.exp(drawn.field)  # Gamma(beta w)
+    assert np.allclose(ratio.mean(), 0.5, atol=4 * np.sqrt(0.5 / ratio.size))
+
+
+def test_diln_without_locations_is_hdp():
+    """The same draws, row by row."""
+    none = simulate("diln", 50, 20, 3, locations=np.zeros((3, 1)), seed=5)
+    assert np.all(none.field == 0)
+    hdp = simulate("hdp", 50, 20, 3, locations=np.zeros((3, 0)), seed=np.random.default_rng(5))
+    assert none.x.shape == hdp.x.shape
+    # pi ~ Dirichlet(beta w): mean 1/3, variance (1/3) (2/3) / (beta + 1).
+    many = simulate("diln", 20_000, 2, 3, locations=np.zeros((3, 1)), seed=6).proportions
+    assert np.allclose(many.mean(axis=0), 1 / 3, atol=4 * np.sqrt(2 / 9 / 2.5 / 20_000))
+    assert np.allclose(many.var(axis=0), 2 / 9 / 2.5, rtol=0.05)
 
 
 def test_restrictions_have_no_field():
@@ -56,7 +86,7 @@ def uniform(draws):
     return stats.kstest(draws, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize("model", POISSON)
 def test_everything_follows_its_prior(model):
     """Each quantity at the distribution function that the generative story gives it is uniform."""
     hyper = replace(PRIOR, a_alpha=3.0, b_alpha=1.5, a_c=4.0, b_c=2.0, sigma_l2=0.3, a0=0.7, b0=2.0)
@@ -74,6 +104,40 @@ def test_everything_follows_its_prior(model):
     assert (
         uniform(stats.norm.cdf(locations, scale=np.sqrt(0.3))) if MODELS[model].has_locations else len(locations) == 0
     )
+
+
+@pytest.mark.parametrize("top", ["dirichlet", "gamma", "beta"])
+def test_everything_of_diln_follows_its_prior(top):
+    hyper = replace(PRIOR, a_alpha=3.0, b_alpha=1.5, a_c=4.0, b_c=2.0, a_beta=2.0, b_beta=0.7, a0=0.7)
+    rng = np.random.default_rng(0)
+    draws = [simulate_prior("diln", 2, 3, 6, 2, top=top, row_total=5.0, hyper=hyper, seed=rng) for _ in range(400)]
+    alpha = np.array([d.alpha for d in draws])
+    weights, sticks = np.array([d.weights for d in draws]), np.array([d.sticks for d in draws])
+    assert uniform(stats.gamma.cdf(alpha, 3.0, scale=1 / 1.5))
+    # A column of a Dirichlet draw is Beta(a0, (I - 1) a0); only one of each atom is independent of the rest.
+    assert uniform(stats.beta.cdf(np.array([d.atoms[:, 0] for d in draws]).ravel(), 0.7, 1.4))
+    if top == "gamma":
+        c = np.array([d.c for d in draws])
+        assert uniform(stats.gamma.cdf(weights.sum(axis=1), alpha, scale=1 / c))
+        assert all(d.beta == 1.0 for d in draws)
+    else:
+        assert uniform(stats.gamma.cdf([d.beta for d in draws], 2.0, scale=1 / 0.7))
+        assert all(d.c is None for d in draws)
+    if top == "beta":
+        assert uniform(stats.beta.cdf(weights, alpha[:, None] / 6, alpha[:, None]).ravel())
+    else:
+        assert uniform(stats.beta.cdf(sticks[:, :-1], 1.0, alpha[:, None]).ravel())
+    assert np.allclose(weights.sum(axis=1), 1.0) == (top == "dirichlet")
+    totals = [d.counts.total for d in draws]  # Poisson(10)
+    assert abs(np.mean(totals) - 10.0) < 4 * np.sqrt(10.0 / 400)
+
+
+def test_only_diln_has_a_choice_of_tops():
+    with pytest.raises(ValueError, match="top must be left out, but for diln: dirichlet, gamma or beta; got 'beta'"):
+        simulate_prior("cnpf", top="beta")
+    with pytest.raises(ValueError, match="got 'levy' for diln"):
+        simulate_prior("diln", top="levy")
+    assert simulate_prior("hdp", 5, 4, 3, top="dirichlet").beta is not None
 
 
 def test_drawn_weights_are_those_of_the_sticks():

@@ -15,6 +15,8 @@ from cormorant.estimators import CNPF, ESTIMATORS, HGP
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
 NAMES = [f"w{i}" for i in range(20)]
+POISSON = sorted(name for name, cls in ESTIMATORS.items() if not cls.model.normalised)  # what mean field is for
+PAIRS = [*((name, "structured") for name in sorted(ESTIMATORS)), *((name, "mean-field") for name in POISSON)]
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +90,7 @@ def test_rows_above_the_range_are_refused_at_the_door(name, value):
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e6, 1e9, 5e9])
-@pytest.mark.parametrize("inference", ["structured", "mean-field"])
-@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+@pytest.mark.parametrize(("name", "inference"), PAIRS)
 def test_whatever_is_in_range_gives_a_finite_model(name, inference, scale):
     X = np.random.default_rng(0).poisson(1.0, size=(12, 6)) * scale
     model = ESTIMATORS[name](3, inference=inference, max_epochs=4, random_state=0).fit(X)
@@ -116,6 +117,12 @@ def test_what_is_masked_may_be_out_of_range(dense):
         (True, r"got shape \(\)"),
         (np.ones((20, 60)), r"got shape \(20, 60\)"),
         (sparse.csr_matrix((3, 3)), r"got shape \(3, 3\)"),
+        (
+            np.full((60, 20), np.nan),
+            r"of the shape of X, \(60, 20\); the one at row 0, column 0 is NaN\. Put True",
+        ),
+        (sparse.coo_matrix(([np.nan], ([7], [3])), shape=(60, 20)), "row 7, column 3 is NaN"),
+        (as_counts(np.ones((20, 60))), r"got shape \(20, 60\)"),
     ],
 )
 def test_masks_that_are_none(counts, mask, message):
@@ -124,6 +131,25 @@ def test_masks_that_are_none(counts, mask, message):
         return
     with pytest.raises(ValueError, match=message):
         HGP(2).fit(counts, mask=mask)
+
+
+@pytest.mark.parametrize("kind", [as_counts, np.float16, sparse.csr_matrix, sparse.coo_array, sparse.lil_matrix])
+def test_masks_of_every_kind_mark_the_same_entries(dense, kind):
+    mask = np.random.default_rng(0).random(dense.shape) < 0.1
+    given = kind(mask * np.random.default_rng(1).integers(1, 4, mask.shape))  # whatever is not zero is missing
+    one, two = (HGP(3, max_epochs=2, random_state=0).fit(dense, mask=m) for m in (mask, given))
+    assert np.array_equal(one.components_, two.components_)
+    assert not np.array_equal(one.components_, HGP(3, max_epochs=2, random_state=0).fit(dense).components_)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "transform"])
+def test_masked_arrays_are_not_fitted_with_what_they_hide(dense, fitted, method):
+    hiding = np.ma.array(dense, mask=dense > dense.max() - 1)
+    call = getattr(fitted if method == "transform" else HGP(3, max_epochs=2, random_state=0), method)
+    with pytest.raises(ValueError, match=r"pass X\.filled\(0\) and, .*, mask=X\.mask"):
+        call(hiding)
+    call(hiding.filled(0), mask=hiding.mask)
+    call(np.ma.array(dense))  # hides nothing
 
 
 @pytest.mark.parametrize(
@@ -181,24 +207,24 @@ def test_data_frames_keep_scikit_learns_rules(counts, dense):
     assert HGP(2, max_epochs=1).fit(pd.DataFrame(dense)).column_names_ is None  # an index that only numbers
 
 
-@pytest.mark.parametrize("name", sorted(ESTIMATORS))
-@pytest.mark.parametrize("inference", ["structured", "mean-field"])
+@pytest.mark.parametrize(("name", "inference"), PAIRS)
 def test_a_row_of_zeros_has_a_posterior_too(counts, name, inference):
-    """It shows nothing: smaller weights than a row that does, and finite."""
+    """It shows nothing: smaller weights than a row that does, and finite (of proportions: the prior's)."""
     model = ESTIMATORS[name](3, inference=inference, max_epochs=5, random_state=0).fit(counts)
     empty = sparse.csr_matrix((1, 20))
     x, std = model.transform(empty, return_std=True)
     assert np.all(x >= 0)
     assert np.all(np.isfinite(std))
-    assert x.sum() < model.transform(counts).sum(axis=1).max()
+    if model.model.normalised:
+        assert x.sum() == pytest.approx(1.0)
+    else:
+        assert x.sum() < model.transform(counts).sum(axis=1).max()
     probability = model.column_probabilities(empty)[0]
     assert probability.sum() == pytest.approx(1.0)
     assert len(model.top_columns(empty, n=3)) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "inference"), [("hgp", "structured"), *((name, "mean-field") for name in sorted(ESTIMATORS))]
-)
+@pytest.mark.parametrize(("name", "inference"), [("hgp", "structured"), *((name, "mean-field") for name in POISSON)])
 @pytest.mark.parametrize("row", [np.zeros(20), np.eye(20)[3]], ids=["zeros", "one count"])
 def test_a_row_does_not_depend_on_those_beside_it(counts, name, inference, row):
     model = ESTIMATORS[name](3, inference=inference, max_epochs=5, random_state=0).fit(counts)

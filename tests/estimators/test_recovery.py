@@ -25,11 +25,11 @@ def planted(seed):
     return simulate("cnpf", 2000, 300, 10, 5, locations=locations, row_total=200.0, weight=0.3, seed=seed)
 
 
-def check_recovery(seed):
+def check_recovery(seed, **settings):
     truth = planted(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # ten components for ten
-        model = CNPF(10, random_state=seed, n_jobs=2).fit(truth.counts)
+        model = CNPF(10, random_state=seed, n_jobs=2, **settings).fit(truth.counts)
     found = model.components_ / np.linalg.norm(model.components_, axis=1, keepdims=True)
     wanted = truth.atoms / np.linalg.norm(truth.atoms, axis=1, keepdims=True)
     cosine = wanted @ found.T
@@ -42,14 +42,16 @@ def check_recovery(seed):
     assert (np.sign(rho) == np.sign(truth.correlation))[strong].mean() >= 0.95
 
 
-def test_planted_structure():
-    check_recovery(0)
+@pytest.mark.parametrize("inference", ["auto", "structured", pytest.param("mean-field", marks=pytest.mark.slow)])
+def test_planted_structure(inference):
+    check_recovery(0, inference=inference)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_planted_structure_other_seeds(seed):
-    check_recovery(seed)
+@pytest.mark.parametrize("inference", ["auto", "structured", "mean-field"])
+def test_planted_structure_other_seeds(seed, inference):
+    check_recovery(seed, inference=inference)
 
 
 @pytest.mark.slow

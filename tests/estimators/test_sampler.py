@@ -170,3 +170,22 @@ def test_intervals_of_planted_correlations():
 
 def _unit(a):
     return a / np.linalg.norm(a, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("where", ["after the chains", "before the second chain"])
+def test_interrupt_between_epochs_keeps_whole_chains(truth, monkeypatch, where):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    model = CNPF(4, 2, n_sweeps=6, n_samples=3, n_chains=2, random_state=0)
+
+    def watch(info, state):
+        if info.stage == "chain 1 of 2" and info.epoch == 6 and where == "before the second chain":
+            monkeypatch.setattr("cormorant.estimators.factorization.start_globals", stop)
+        if info.stage == "chain 2 of 2" and info.epoch == 6 and where == "after the chains":
+            monkeypatch.setattr("cormorant.inference.fit.sum_statistics", stop)
+
+    quietly_fit(model.set_params(callbacks=[watch]), truth.counts)
+    assert model.interrupted_
+    assert len(model.samples_) == (2 if where == "after the chains" else 1)
+    assert np.isfinite(model.components_).all()

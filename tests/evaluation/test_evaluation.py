@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import LatentDirichletAllocation
 
 from cormorant.data import as_counts, hold_out, split_entries
 from cormorant.datasets import simulate
 from cormorant.estimators import CNPF, HGP
-from cormorant.evaluation import compare, perplexity, ranking_metrics
+from cormorant.evaluation import Comparison, compare, perplexity, ranking_metrics
 from cormorant.evaluation.ranking import rank
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
@@ -109,13 +110,32 @@ def test_compare_refuses_what_it_does_not_know(counts):
         compare(counts, ["hgp"], n_held_out=50, n_topics=3)
     with pytest.raises(ValueError, match="set n_components in the estimators"):
         compare(counts, {"a": HGP(2)}, n_held_out=50, n_components=3)
-    with pytest.raises(ValueError, match="models must name at least one of hgp"):
+    with pytest.raises(ValueError, match="models must name at least one of cnpf"):
         compare(counts, [], n_held_out=50)
     with pytest.raises(ValueError, match="models must be names, or a dict of estimators"):
         compare(counts, HGP(2), n_held_out=50)
     for observed in (0.5, []):
         with pytest.raises(ValueError, match="observed must be a list of fractions"):
             compare(counts, ["hgp"], n_held_out=50, observed=observed)
+    for observed in ([0.1, 0.5, 0.1], [0.1, 0.1 + 1e-12]):  # the table would call them alike
+        with pytest.raises(ValueError, match=r"observed must be different fractions.*got \[0\.1, "):
+            compare(counts, ["hgp"], n_held_out=50, observed=observed)
+    for seed in (None, -1, 1.5, True, np.random.default_rng(1)):
+        with pytest.raises(ValueError, match=r"seed must be a whole number of at least 0, .*; got"):
+            compare(counts, ["hgp"], n_held_out=50, seed=seed)
+    for model in (LatentDirichletAllocation(), HGP):
+        with pytest.raises(ValueError, match=r"cormorant's estimators of counts \(CNPF, .*\); 'mine' is .* Score"):
+            compare(counts, {"mine": model}, n_held_out=50)
+
+
+def test_the_table_tells_shares_that_are_close_apart():
+    scores = {"0.1": 3.0, "0.105": 2.0, "0.29": 1.0}
+    found = Comparison(({"model": "a", "perplexity": scores, "seconds": 1.0, "components_used": 2},), 5, seed=1)
+    assert found.table().filter(like="perplexity").loc["a"].to_dict() == {
+        "perplexity 10%": 3.0,
+        "perplexity 10.5%": 2.0,
+        "perplexity 29%": 1.0,
+    }
 
 
 def test_recall_and_ndcg_of_a_list_worked_out_by_hand():

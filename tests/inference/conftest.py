@@ -1,6 +1,6 @@
 """Small data and schemes shared by the tests of inference."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import MODELS, Hyperparameters
 
 BOUNDED = ("cnpf", "scaled-hgp", "hgp")
+NORMALISED = ("diln", "hdp")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -109,6 +110,9 @@ def make_problem(backend):
         mask = rng.random(y.shape) < 0.15 if missing is True else (missing if missing is not False else None)
         if mask is not None:
             y = np.where(mask, 0, y)
+        if MODELS[model].normalised:  # from a row without counts it learns nothing
+            shown = y.sum(axis=1) > 0
+            y, mask = y[shown], None if mask is None else mask[shown]
         if exposure is True:
             exposure = rng.gamma(5.0, 0.2, len(y))
         exposure = None if exposure is False else exposure
@@ -117,6 +121,8 @@ def make_problem(backend):
         rows = Rows(counts, exposure, None if mask is None else sparse.csr_matrix(mask.astype(float)))
         kind = MODELS[model]
         g = draw_globals(rng, y.sum(axis=0), n_components, n_dims if kind.has_locations else 0, hyper)
+        if kind.normalised:
+            g = replace(g, atom_rate=g.atom_shape.sum(axis=0))
         scheme = Structured(kind, backend, allocation, frozenset(learn))
         return Problem(scheme, State(g), rows, y, None if mask is None else mask.astype(float))
 

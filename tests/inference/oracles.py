@@ -46,7 +46,7 @@ def gradient_of(function, x, step=1e-5):
 
 
 def loadings_and_prior(model, g):
-    """g_k = (l_k, 1) and the prior variances of f, from the model's story."""
+    """g_k = (l_k, 1) and the prior variances of f, from the model's story; that of a flat prior is infinite."""
     parts, variances = [], []
     if model.has_locations:
         parts.append(g.locations)
@@ -54,6 +54,9 @@ def loadings_and_prior(model, g):
     if model.has_mean:
         parts.append(np.ones((g.n_components, 1)))
         variances.append(g.hyper.sigma_m2)
+    if model.normalised:
+        parts.append(np.ones((g.n_components, 1)))
+        variances.append(np.inf)
     return np.hstack(parts) if parts else np.zeros((g.n_components, 0)), np.array(variances)
 
 
@@ -89,18 +92,20 @@ def dense_bound(model, g, y, phi, mean, covariance, exposure=None, missing=None,
     if contact is None:
         contact = contact_points(model, g, y, mean, covariance, exposure, missing)
     n = np.einsum("ui,uik->uk", y, phi)
-    log_a = digamma(g.atom_shape) - np.log(g.atom_rate)
+    log_a = digamma(g.atom_shape) - (digamma(g.atom_shape.sum(axis=0)) if model.normalised else np.log(g.atom_rate))
     total = (y[:, :, None] * (phi * log_a - xlogy(phi, phi))).sum() - gammaln(y + 1).sum()
     if exposure is not None:
         total += (y * np.log(exposure)[:, None]).sum()
     total += (gammaln(w + n) - gammaln(w)).sum()
+    if model.normalised:
+        total += np.log(y.sum(axis=1)).sum()
+    proper = np.isfinite(prior_variance)
     for u in range(len(y)):
         field, weight = np.zeros((1, g.n_components)), np.ones(1)
         if len(prior_variance):
             f, weight = gauss_grid(mean[u], covariance[u], 3)
-            total += weight @ (
-                normal(f, np.zeros_like(mean[u]), np.diag(prior_variance)) - normal(f, mean[u], covariance[u])
-            )
+            prior = normal(f[:, proper], np.zeros(proper.sum()), np.diag(prior_variance[proper]))
+            total += weight @ (prior - normal(f, mean[u], covariance[u]))
             field = f @ loadings.T
         eta, c = field + np.log(rates[u]), contact[u]
         touch = np.tanh(c / 2) / (4 * np.maximum(c, 1e-8))
@@ -117,6 +122,8 @@ def normal(f, mean, covariance):
 
 def global_terms(model, g, h):
     """Minus KL(q(a) || p(a)), and the log densities of the point masses in unconstrained coordinates."""
+    if model.normalised:
+        return normalised_global_terms(model, g, h)
     shape, rate = np.broadcast_arrays(g.atom_shape, g.atom_rate)
     divergence = (
         (shape - h.a0) * digamma(shape)
@@ -133,6 +140,31 @@ def global_terms(model, g, h):
     total += (stats.beta.logpdf(v, 1, g.alpha) + np.log(v) + np.log1p(-v)).sum()
     total += stats.gamma.logpdf(g.alpha, h.a_alpha, scale=1 / h.b_alpha) + np.log(g.alpha)
     total += stats.gamma.logpdf(g.c, h.a_c, scale=1 / h.b_c) + np.log(g.c)
+    if model.has_locations:
+        total += stats.norm(0, np.sqrt(h.sigma_l2)).logpdf(g.locations).sum()
+    return float(total)
+
+
+def normalised_global_terms(model, g, h):
+    """The same with q(a_k) = Dirichlet(shape), beta in the place of s, and the top's own weights."""
+    total = sum(
+        stats.dirichlet(shape).entropy() + ((h.a0 - 1) * (digamma(shape) - digamma(shape.sum()))).sum()
+        for shape in g.atom_shape.T
+    )
+    total += g.n_components * (gammaln(len(g.atom_shape) * h.a0) - len(g.atom_shape) * gammaln(h.a0))
+    w = g.weights / g.beta
+    rest = w.sum() - np.concatenate([[0.0], np.cumsum(w)[:-1]])
+    v = (w / rest)[:-1]
+    if model.top == "beta":
+        total += (stats.beta.logpdf(w, g.alpha / len(w), g.alpha) + np.log(w) + np.log1p(-w)).sum()
+    else:
+        total += (stats.beta.logpdf(v, 1, g.alpha) + np.log(v) + np.log1p(-v)).sum()
+    if model.top == "gamma":
+        total += stats.gamma.logpdf(w.sum(), g.alpha, scale=1 / g.c) + np.log(w.sum())
+        total += stats.gamma.logpdf(g.c, h.a_c, scale=1 / h.b_c) + np.log(g.c)
+    else:
+        total += stats.gamma.logpdf(g.beta, h.a_beta, scale=1 / h.b_beta) + np.log(g.beta)
+    total += stats.gamma.logpdf(g.alpha, h.a_alpha, scale=1 / h.b_alpha) + np.log(g.alpha)
     if model.has_locations:
         total += stats.norm(0, np.sqrt(h.sigma_l2)).logpdf(g.locations).sum()
     return float(total)
@@ -192,6 +224,35 @@ def log_evidence_of_one_row(model, g, y, n_nodes=40):
         sum(component(np.array([way[k] for way in choice]), k) for k in range(g.n_components))
         for choice in itertools.product(*ways)
     ]
+    return float(logsumexp(logsumexp(terms, axis=0) + np.log(weight)))
+
+
+def log_evidence_of_one_normalised_row(g, y, n_nodes=40):
+    """log p(y | N, w, l) of a single row, by summing over every way to share its counts out.
+
+    E prod_k pi_k^n_k given d is the freed normaliser's integral over mu, on a fine grid; d by Gauss-Hermite.
+    """
+    h, n_columns, total, size = g.hyper, len(y), int(np.sum(y)), g.locations.shape[1]
+    d, weight = gauss_grid(np.zeros(size), np.eye(size), n_nodes) if size else (np.zeros((1, 0)), np.ones(1))
+    field = d @ g.locations.T
+    mu = np.linspace(-60.0, 60.0 / min(g.weights.sum(), 1.0), 20_001)
+
+    def proportions(n):
+        of_mu = total * mu[:, None] - np.stack(
+            [(g.weights + n) @ np.logaddexp(0, mu + f[:, None]) + 0 * mu for f in field], axis=1
+        )
+        integral = logsumexp(of_mu, axis=0) + np.log(mu[1] - mu[0]) - gammaln(total)
+        return integral + field @ n + (gammaln(g.weights + n) - gammaln(g.weights)).sum()
+
+    def atoms(z):
+        a = gammaln(n_columns * h.a0) - gammaln(n_columns * h.a0 + z.sum(axis=0))
+        return a.sum() + (gammaln(h.a0 + z) - gammaln(h.a0) - gammaln(z + 1)).sum()
+
+    ways = [_compositions(int(count), g.n_components) for count in y]
+    terms = []
+    for choice in itertools.product(*ways):
+        z = np.array(choice, float)
+        terms.append(gammaln(total + 1) + atoms(z) + proportions(z.sum(axis=0)))
     return float(logsumexp(logsumexp(terms, axis=0) + np.log(weight)))
 
 

@@ -98,7 +98,7 @@ class TestWeights:
     @pytest.mark.parametrize("n_components", [1, 6])
     def test_gradient(self, n_components):
         tables, log_one, weights = self.draw(3, n_components)
-        negative = update._stick_objective(tables, log_one, 0.7, 1.5)
+        negative = update._stick_objective(tables, log_one, 0.7, 1.5, total_shape=0.7)
         z = coordinates(weights)
         value, gradient = negative(z)
         assert_allclose(gradient, gradient_of(lambda p: negative(p)[0], z), rtol=1e-6, atol=1e-6)

@@ -89,13 +89,9 @@ class TestExponential:
             surrogate = (eta - c) / 2 + np.logaddexp(0, c) + curvature / 2 * (eta**2 - c**2)
             assert np.all(surrogate >= np.logaddexp(0, eta) - 1e-12)
 
-    def test_prior_scale_is_the_log_normal_mean_up_to_a_factor(self):
-        mean, variance = np.array([[0.0, 1.0, -2.0]]), np.array([[1.0, 0.5, 4.0]])
-        exact = [average(np.exp, m, v) for m, v in zip(mean[0], variance[0], strict=True)]
-        assert_allclose(self.link.prior_scale(mean, variance)[0], np.array(exact) / max(exact), rtol=1e-9)
-        huge = self.link.prior_scale(np.zeros(2), np.array([1e4, 2e4]))
-        assert np.isfinite(huge).all()
-        assert huge[1] == 1.0
+    def test_scale_is_the_exponential_up_to_a_factor(self):
+        field = np.array([[0.0, 1.0, -2.0], [1e4, 2e4, 0.0]])
+        assert_allclose(self.link.scale(field), [np.exp([-1.0, 0.0, -3.0]), [0.0, 1.0, 0.0]])
 
 
 class TestSoftplus:
@@ -146,10 +142,9 @@ class TestSoftplus:
             exact = average(lambda f, a=log_rate: np.log1p(np.exp(a) * self.softplus(f)), mean, variance)
             assert e["log_one"] == pytest.approx(exact, rel=1e-6)
 
-    def test_prior_scale_is_the_mean(self):
-        exact = [average(self.softplus, m, v) for m, v in ((0.0, 0.5), (2.0, 1.0))]
-        got = self.link.prior_scale(np.array([0.0, 2.0]), np.array([0.5, 1.0]))
-        assert_allclose(got, exact, rtol=1e-6)
+    def test_scale_is_the_softplus(self):
+        field = np.array([-1e4, -2.0, 0.0, 3.0])
+        assert_allclose(self.link.scale(field), np.maximum(self.softplus(field), 1e-300))
 
 
 @pytest.mark.parametrize("name", ["exp", "softplus"])

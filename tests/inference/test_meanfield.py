@@ -27,6 +27,7 @@ from .oracles import gradient_of, loadings_and_prior, seen_rates
 ALLOCATE = Effort(rounds=0, sweeps=0)  # only the one sweep that every visit begins with
 ONE_ROUND = Effort(rounds=1, sweeps=1)
 SEVERAL = Effort(rounds=3, sweeps=2)
+POISSON = [name for name, model in MODELS.items() if not model.normalised]  # what the paper has mean field for
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def solved(problem, effort=SEVERAL):
     return solution, factors(problem, solution, view), problem.scheme._sums(view, batch, solution, bound)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", POISSON)
 @pytest.mark.parametrize("options", [{}, {"exposure": True, "missing": True}], ids=["plain", "exposed"])
 def test_bound_is_the_paper_s(make, model, options):
     problem = make(model, **options)
@@ -117,7 +118,7 @@ def test_bound_is_the_paper_s(make, model, options):
     )
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", POISSON)
 def test_gradient_of_sticks_alpha_and_c(make, model):
     problem = make(model, exposure=True)
     g = problem.globals
@@ -199,7 +200,7 @@ def test_atoms_follow_the_natural_gradient(make):
         np.testing.assert_allclose(getattr(part, name), old + 0.3 * (new - old))
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", POISSON)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_coordinate_update_of_a_row_lowers_the_bound(make, model, seed):
     """f, the rate of q(x), phi, the shape of q(x): the bound is written out after each."""
@@ -256,7 +257,7 @@ def test_location_step_stays_in_its_region(make):
     np.testing.assert_allclose(np.linalg.norm(step, axis=1), meanfield.STEP * meanfield.REACH / typical)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", POISSON)
 def test_small_global_steps_raise_the_bound(make, model):
     problem = make(model)
     _, q, sums = solved(problem)
@@ -325,7 +326,7 @@ def test_one_full_stochastic_step_is_a_batch_step(make):
     np.testing.assert_allclose(stochastic.memory, batch.memory, rtol=1e-8)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", POISSON)
 def test_batch_fit_raises_the_bound(make, model):
     problem = make(model, n_rows=60, n_columns=20)
     bounds = [info.bound for info in problem.run(40).history]

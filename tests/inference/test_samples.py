@@ -10,7 +10,7 @@ from cormorant.inference.diagnostics import effective_sample_size, split_rhat
 from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.start import merge_components, starts_to_try, with_unused
 from cormorant.inference.state import Globals
-from cormorant.models.cnpf import Hyperparameters
+from cormorant.models.cnpf import MODELS, Hyperparameters
 
 
 def draw(seed, n_columns=8, n_components=5, n_dims=2):
@@ -75,11 +75,12 @@ def test_effective_sample_size_and_rhat():
 
 
 def test_unused_components_hold_nothing():
-    g = with_unused(draw(4), 9)
+    g = with_unused(MODELS["cnpf"], draw(4), 9)
     assert g.atom_shape.shape == (8, 9)
     assert_array_equal(g.atom_shape[:, 5:], 0.3)
     assert (g.weights[5:] < 1e-9).all()
-    assert with_unused(draw(4), 5).n_components == 5
+    assert with_unused(MODELS["cnpf"], draw(4), 5).n_components == 5
+    assert_allclose(with_unused(MODELS["hdp"], draw(4), 9).atom_mean[:, 5:], 1 / 8)  # the mean of a Dirichlet prior
 
 
 def test_twins_are_merged_and_the_idle_dropped():
@@ -88,11 +89,12 @@ def test_twins_are_merged_and_the_idle_dropped():
     true = rng.gamma(0.2, 50.0, (40, 3))
     shape = 0.3 + np.hstack([0.6 * true, 0.4 * true, 1e-3 * rng.random((40, 1))])
     g = Globals(shape, np.ones(7), np.full(7, 0.5), np.zeros((7, 2)), 1.0, 1.0, Hyperparameters(0.3, 1.0, 0.2, 1.5))
-    merged = merge_components(g, 3)
+    merged = merge_components(MODELS["cnpf"], g, 3)
     order = np.argsort(merged.atom_shape.sum(axis=0))
     expected = 0.3 + true
     assert_allclose(merged.atom_shape[:, order], expected[:, np.argsort(expected.sum(axis=0))])
     assert_allclose(merged.weights, 1.0)
+    assert_allclose(merge_components(MODELS["hdp"], g, 3).atom_mean.sum(axis=0), 1.0)
 
 
 def test_ties_leave_no_component_empty():
@@ -100,10 +102,10 @@ def test_ties_leave_no_component_empty():
     shape = 0.3 + np.kron(np.eye(15), np.full((4, 1), 50.0))
     hyper = Hyperparameters(0.3, 1.0, 0.2, 1.5)
     g = Globals(shape, np.full(15, 3.0), np.full(15, 0.5), np.zeros((15, 2)), 1.0, 1.0, hyper)
-    merged = merge_components(g, 5)
+    merged = merge_components(MODELS["cnpf"], g, 5)
     assert ((merged.atom_shape - 0.3).sum(axis=0) >= 200.0 - 1e-9).all()
     assert_allclose(merged.atom_rate, 3.0)
-    empty = merge_components(replace(g, atom_shape=np.full_like(shape, 0.3)), 1)  # all-zero data
+    empty = merge_components(MODELS["cnpf"], replace(g, atom_shape=np.full_like(shape, 0.3)), 1)  # all-zero data
     assert empty.n_components == 1
     assert_allclose(empty.atom_shape, 0.3)
 

@@ -16,11 +16,11 @@ from cormorant.inference.predictive import infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import State
-from cormorant.inference.structured import COLD, WARM, Effort, Structured
+from cormorant.inference.structured import COLD, PRIOR_DRAWS, WARM, Effort, Structured
 from cormorant.models.cnpf import MODELS, Hyperparameters
 
 from .conftest import BOUNDED, draw_counts
-from .oracles import allocations, average, dense_bound, global_terms, log_evidence_of_one_row
+from .oracles import allocations, dense_bound, global_terms, log_evidence_of_one_row
 
 SMALL = {"n_rows": 9, "n_columns": 7, "n_components": 3}
 
@@ -227,14 +227,28 @@ class TestRowPosterior:
 
     @pytest.mark.parametrize("model", [*BOUNDED, "softplus-cnpf"])
     def test_prior_mean(self, make_problem, model):
-        """w_k E r(F_k) up to a factor, F_k ~ N(0, |l_k|^2 + sigma_m^2)."""
+        """E x_k / sum_j A_j x_j: draws of our own of the whole story."""
         problem = make_problem(model)
         g = replace(problem.globals, weights=np.array([0.1, 0.4, 1.0, 2.0]))
-        variance = (g.locations**2).sum(axis=1) + (g.hyper.sigma_m2 if problem.scheme.model.has_mean else 0.0)
-        r = np.exp if problem.scheme.model.link == "exp" else lambda f: np.logaddexp(0, f)
-        exact = g.weights * [average(r, 0.0, v) for v in variance]
+        rng, n = np.random.default_rng(5), 40_000
+        field = rng.normal(size=(n, g.locations.shape[1])) @ g.locations.T
+        if problem.scheme.model.has_mean:
+            field += np.sqrt(g.hyper.sigma_m2) * rng.normal(size=(n, 1))
+        r = np.exp(field) if problem.scheme.model.link == "exp" else np.logaddexp(0, field)
+        x = rng.gamma(g.weights, r)
+        shares = x / (x @ g.atom_mean.sum(axis=0))[:, None]
         got = problem.scheme.prior_mean(g)
-        assert_allclose(got / got.sum(), exact / exact.sum(), rtol=1e-9 if r is np.exp else 1e-4)
+        assert got @ g.atom_mean.sum(axis=0) == pytest.approx(1.0)
+        error = shares.std(axis=0) * np.sqrt(1 / n + 1 / PRIOR_DRAWS)
+        assert np.all(np.abs(got - shares.mean(axis=0)) < 4 * error)
+
+    def test_long_locations_leave_the_prior_at_the_weights_of_typical_rows(self, make_problem):
+        """E exp F of a component with |l|^2 = 60 is 1e13; yet half of the rows hardly show it."""
+        problem = make_problem("cnpf")
+        long = problem.globals.locations * 0.0
+        long[0, 0] = np.sqrt(60.0)
+        g = replace(problem.globals, weights=np.ones(4), locations=long)
+        assert (problem.scheme.prior_mean(g) * g.atom_mean.sum(axis=0))[0] < 0.6
 
 
 class TestPlans:
@@ -260,7 +274,7 @@ class TestPlans:
             assert_same_globals(blocks, whole, rtol=1e-5, atol=1e-6)
         once = problem.run(1, watch="nothing").state
         pieces = problem.run(1, Plan(n, n, 7, None), watch="nothing").state
-        # Blocks of other sizes round the matrix products otherwise, and in single precision theta then rounds either way.
+        # Blocks of other sizes round matrix products otherwise, and in single precision theta then rounds either way.
         rtol = 1e-8 if allocation == "digamma" else 2 * np.finfo(np.float32).eps
         assert_same_statistics(pieces.memory, once.memory, rtol=rtol)
 

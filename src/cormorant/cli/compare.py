@@ -64,7 +64,7 @@ def compare(
 def print_comparison(found: Comparison) -> None:
     """The table of results; the lowest perplexity is the best."""
     shares = list(found.records[0]["perplexity"])
-    header = ["model", *(f"{float(share):.0%} observed" for share in shares), "seconds", "components used"]
+    header = ["model", *(f"{100 * float(share):g}% observed" for share in shares), "seconds", "components used"]
     print_table(
         f"Perplexity of {found.n_held_out:,} held-out rows (lower is better)",
         header,

@@ -49,7 +49,7 @@ def evaluate(
         return
     which = "rows" if rows is None else "held-out rows"
     lines = (
-        [f"{float(share):.0%}", f"{score['perplexity']:,.1f}", *(f"{score[m]:.3f}" for m in metrics[1:])]
+        [f"{100 * float(share):g}%", f"{score['perplexity']:,.1f}", *(f"{score[m]:.3f}" for m in metrics[1:])]
         for share, score in scores.items()
     )
     print_table(f"{model.model.name} on {scored.n_rows:,} {which}", ["observed", *metrics], lines)

@@ -127,7 +127,7 @@ FIT = (
         ("b_alpha", "--b-alpha", float, "Its rate. Default: 0.01."),
         ("a_c", "--a-c", float, "Shape of the prior of c, the rate of the process. Default: 1.0."),
         ("b_c", "--b-c", float, "Its rate. Default: 0.01."),
-        ("a_beta", "--a-beta", float, "Shape of the prior of beta, which scales the weights (diln, hdp). Default: 1.0."),
+        ("a_beta", "--a-beta", float, "Shape of the prior of beta, which scales weights (diln, hdp). Default: 1.0."),
         ("b_beta", "--b-beta", float, "Its rate. Default: 0.01."),
     ),
 )  # fmt: skip

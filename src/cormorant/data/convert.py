@@ -29,10 +29,15 @@ def as_counts(X: Any, *, row_names: Any = None, column_names: Any = None, layer:
     Raises:
         DataError: if X is not a matrix of non-negative finite numbers; the message names the first bad entry.
     """
+    if layer is None and isinstance(X, Counts):
+        return X.named(row_names, column_names)
+    return Counts.from_csr(*unsummed(X, row_names, column_names, layer))
+
+
+def unsummed(X: Any, row_names: Any, column_names: Any, layer: str | None) -> tuple[Any, Any, Any]:
+    """The CSR matrix of what `as_counts` takes, not yet checked, repeated coordinates still apart; its names."""
     if layer is not None and not _is_a(X, "anndata", "AnnData"):
         raise DataError(f"layer={layer!r} needs an AnnData, got {type(X).__name__}.")
-    if isinstance(X, Counts):
-        return X.named(row_names, column_names)
     if _is_a(X, "anndata", "AnnData"):
         names = X.obs_names, X.var_names
         X = _anndata_matrix(X, layer)
@@ -43,7 +48,7 @@ def as_counts(X: Any, *, row_names: Any = None, column_names: Any = None, layer:
         names = None, None
     rows = names[0] if row_names is None else row_names
     columns = names[1] if column_names is None else column_names
-    return Counts.from_csr(_sparse_rows(X), rows, columns)
+    return _sparse_rows(X), rows, columns
 
 
 def _is_a(X: Any, package: str, name: str) -> bool:
@@ -70,6 +75,11 @@ def _coordinates_by_row(X: Any) -> Any:
 
 
 def _dense_rows(X: Any) -> Any:
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise DataError(
+            f"Counts need a number at every entry, but this masked array hides {np.ma.count_masked(X)}; "
+            "pass X.filled(0) and, so that fit takes them as missing, mask=X.mask."
+        )
     try:
         array = np.asarray(X)
     except ValueError as error:

@@ -16,13 +16,16 @@ BLOCK = 1024  # rows whose rates of all columns are held at a time
 
 # Where every number is drawn: few large weights, clear correlations, rows of very different length.
 PRIOR = Hyperparameters(
-    a0=0.1, b0=0.1, sigma_l2=0.5, sigma_m2=0.25, a_alpha=10.0, b_alpha=2.0, a_c=10.0, b_c=10.0
+    a0=0.1, b0=0.1, sigma_l2=0.5, sigma_m2=0.25, a_alpha=10.0, b_alpha=2.0, a_c=10.0, b_c=10.0, a_beta=10.0, b_beta=2.0
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Counts and what they were drawn from: y ~ Poisson(x a), x ~ Gamma(w, 1 / r(F)), F = d l^T + mu."""
+    """Counts and what they were drawn from: y ~ Poisson(x a), x ~ Gamma(w, 1 / r(F)), F = d l^T + mu.
+
+    Normalised models: y ~ Multinomial(N, pi a), pi = x / sum x, x ~ Gamma(beta w, exp(-F)), F = d l^T.
+    """
 
     counts: Counts
     atoms: np.ndarray  # a, components x columns
@@ -32,8 +35,14 @@ class Simulation:
     locations: np.ndarray  # l, components x D
     field: np.ndarray  # F, rows x components
     x: np.ndarray  # rows x components
-    alpha: float | None = None  # mass and rate of the gamma process, where the weights were drawn from it
-    c: float | None = None
+    alpha: float | None = None  # mass (or concentration) of the process that the weights were drawn from, if they were
+    c: float | None = None  # its rate, if it is a gamma process
+    beta: float | None = None  # of a normalised model
+
+    @property
+    def proportions(self) -> np.ndarray:
+        """pi_uk = x_uk / sum_j x_uj, rows x components."""
+        return self.x / self.x.sum(axis=1, keepdims=True)
 
     @property
     def correlation(self) -> np.ndarray:
@@ -59,14 +68,15 @@ def simulate(
     """Draw a data set of a wanted size from a model whose components weigh the same (`simulate_prior` draws them too).
 
     Args:
-        model: `cnpf`, `softplus-cnpf`, `scaled-hgp` or `hgp`.
+        model: `cnpf`, `softplus-cnpf`, `scaled-hgp`, `hgp`, `diln` or `hdp`.
         n_rows: Rows u.
         n_columns: Columns i.
         n_components: Components k.
         n_dims: Dimension D of the locations.
-        row_total: Expected total of an average row; sets the scale of the atoms.
+        row_total: Expected total of an average row; sets the scale of the atoms. The totals of a normalised model,
+            given in its story, are drawn as Poisson(row_total).
         a0: Shape of the atoms' gamma draws: small means few columns a component.
-        weight: w, the same for every component.
+        weight: w (of a normalised model beta w), the same for every component.
         sigma_l2: Variance of the locations.
         sigma_m2: Variance of the row means mu_u.
         locations: Components x D, in place of drawn ones (to plant correlations).
@@ -86,10 +96,14 @@ def simulate(
     locations = locations if spec.has_locations else np.zeros((n_components, 0))
     field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng)
     atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
-    atoms *= row_total / (x.mean(axis=0).sum() * atoms.sum(axis=1, keepdims=True))
+    atoms /= atoms.sum(axis=1, keepdims=True)
     sticks = 1.0 / np.arange(n_components, 0, -1)  # of equal weights
-    counts = _draw_counts(x, atoms, rng)
-    return Simulation(counts, atoms, weights, float(weights.sum()), sticks, locations, field, x)
+    total = float(weights.sum())
+    if spec.normalised:
+        counts = _draw_counts(row_total * _shares(x), atoms, rng)
+        return Simulation(counts, atoms, weights / total, 1.0, sticks, locations, field, x, beta=total)
+    atoms *= row_total / x.mean(axis=0).sum()
+    return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x)
 
 
 def simulate_prior(
@@ -99,6 +113,8 @@ def simulate_prior(
     n_components: int = 50,
     n_dims: int = 5,
     *,
+    top: str | None = None,
+    row_total: float = 100.0,
     hyper: Hyperparameters = PRIOR,
     seed: int | np.random.Generator = 0,
 ) -> Simulation:
@@ -108,28 +124,65 @@ def simulate_prior(
         s ~ Gamma(alpha, c)                  v_k ~ Beta(1, alpha), v_T = 1
         l_k ~ N(0, sigma_l^2 I_D)            a_ki ~ Gamma(a0, b0)
 
-    and the rows given those.
+    and the rows given those; in normalised models beta ~ Gamma(a_beta, b_beta), a_k ~ Dirichlet(a0), w by their top.
 
     Args:
-        model: `cnpf`, `softplus-cnpf`, `scaled-hgp` or `hgp`.
+        model: `cnpf`, `softplus-cnpf`, `scaled-hgp`, `hgp`, `diln` or `hdp`.
         n_rows: Rows u.
         n_columns: Columns i.
-        n_components: Truncation T of the gamma process.
+        n_components: Truncation T of the process at the top.
         n_dims: Dimension D of the locations.
+        top: Of `diln`: `dirichlet` (the default), `gamma` or `beta`.
+        row_total: Expected total of a row of a normalised model, whose story takes the totals as given.
         hyper: The numbers that are given, not drawn.
         seed: Seed or generator.
     """
     spec = get_model(model)
     _check_sizes(n_rows=n_rows, n_columns=n_columns, n_components=n_components, n_dims=n_dims)
     rng = np.random.default_rng(seed)
+    _check_positive(row_total=row_total)
+    top = _checked_top(spec, top)
     alpha, c = rng.gamma(hyper.a_alpha) / hyper.b_alpha, rng.gamma(hyper.a_c) / hyper.b_c
-    total, sticks = rng.gamma(alpha) / c, np.append(rng.beta(1.0, alpha, size=n_components - 1), 1.0)
+    total, sticks = _draw_top(top, alpha, c, n_components, rng)
     locations = rng.normal(size=(n_components, n_dims if spec.has_locations else 0)) * np.sqrt(hyper.sigma_l2)
     atoms = rng.gamma(hyper.a0, size=(n_components, n_columns)) / hyper.b0
     weights = total * sticks * np.append(1.0, np.cumprod(1.0 - sticks[:-1]))
-    field, x = _draw_rows(spec, n_rows, weights, locations, hyper.sigma_m2, rng)
-    counts = _draw_counts(x, atoms, rng)
-    return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, c)
+    beta = rng.gamma(hyper.a_beta) / hyper.b_beta if top != "gamma" else 1.0
+    field, x = _draw_rows(spec, n_rows, beta * weights, locations, hyper.sigma_m2, rng)
+    if not spec.normalised:
+        return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, alpha, c)
+    atoms = np.maximum(atoms, 1e-300)
+    atoms = atoms / atoms.sum(axis=1, keepdims=True)
+    counts = _draw_counts(row_total * _shares(x), atoms, rng)
+    rate = c if top == "gamma" else None
+    return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, beta)
+
+
+def _checked_top(spec: PoissonFactorization, top: str | None) -> str:
+    """The model's own top, or that which DILN is given."""
+    if top is None or top == spec.top:
+        return spec.top
+    if spec.name != "diln" or top not in ("dirichlet", "gamma", "beta"):
+        raise ValueError(f"top must be left out, but for diln: dirichlet, gamma or beta; got {top!r} for {spec.name}.")
+    return top
+
+
+def _draw_top(
+    top: str, alpha: float, c: float, n_components: int, rng: np.random.Generator
+) -> tuple[float, np.ndarray]:
+    """Total and sticks of the weights."""
+    if top == "beta":
+        weights = np.maximum(rng.beta(alpha / n_components, alpha, size=n_components), 1e-300)
+        rest = np.cumsum(weights[::-1])[::-1]
+        return float(rest[0]), weights / rest
+    total = rng.gamma(alpha) / c if top == "gamma" else 1.0
+    return total, np.append(rng.beta(1.0, alpha, size=n_components - 1), 1.0)
+
+
+def _shares(x: np.ndarray) -> np.ndarray:
+    """Each row divided by its sum; a row that is all zero (weights too small to tell) goes to the first component."""
+    x = x + np.where(x.sum(axis=1, keepdims=True) > 0, 0.0, np.eye(1, x.shape[1]))
+    return x / x.sum(axis=1, keepdims=True)
 
 
 def _draw_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cormorant.estimators.diln import DILN, HDP
 from cormorant.estimators.factorization import Factorization
 from cormorant.models.cnpf import MODELS
 
@@ -69,8 +70,7 @@ class CNPF(Factorization):
             narrow while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
-        validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them (the
-            start, which is soon forgotten, is drawn from all rows).
+        validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them.
         held_out_rows_: Positions of rows that whoever called `fit` had held out and notes here (the command line does).
         n_rows_seen_: Rows that the components were fitted to, each call of `partial_fit` counted.
         row_names_: Names of the rows of X, if they had any; None after `partial_fit`.
@@ -169,4 +169,6 @@ class HGP(Factorization):
         super().__init__(**given)
 
 
-ESTIMATORS: dict[str, type[Factorization]] = {cls.model.name: cls for cls in (CNPF, SoftplusCNPF, ScaledHGP, HGP)}
+ESTIMATORS: dict[str, type[Factorization]] = {
+    cls.model.name: cls for cls in (CNPF, SoftplusCNPF, ScaledHGP, HGP, DILN, HDP)
+}

@@ -1,11 +1,11 @@
-"""The scikit-learn face of the four models: parameters in, a fitted factorisation out."""
+"""The scikit-learn face of the models: parameters in, a fitted factorisation out."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.chains import gather, run_chain
 from cormorant.estimators.fitted import FittedMixin
-from cormorant.estimators.inputs import to_counts, to_rows
+from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import progress_bars
@@ -36,7 +36,7 @@ from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 class Factorization(
     FittedMixin, PredictionMixin, PersistenceMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Parameters and fitting, shared by all four models; see `CNPF` for their meaning."""
+    """Parameters and fitting, shared by all models; see `CNPF` and `DILN` for their meaning."""
 
     model: ClassVar[PoissonFactorization]
 
@@ -107,15 +107,17 @@ class Factorization(
         Args:
             X: Rows x columns: Counts, a SciPy sparse matrix, an array, a data frame or AnnData.
             y: Ignored; scikit-learn's pipelines pass it.
-            exposure: Known size factor of each row (the rate is exposure times sum_k x_k a_k).
+            exposure: Known size factor of each row (the rate is exposure times sum_k x_k a_k); normalised models, which
+                take a row's total as given, have none.
             mask: Rows x columns, true (or nonzero) at entries to treat as missing.
         """
         counts = to_counts(self, X, reset=True)
-        rows = to_rows(counts, exposure, mask)
+        rows = self._to_rows(counts, exposure, mask)
         rng = self._generator()
         self._choose(rows.counts)
         self._check_parameters()
         train, validation = self._keep_aside(rows, rng)
+        train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
         states = self._begin(train.counts, counts.n_rows, rng, starts, resume=self.warm_start)
         scheme = self._scheme()
@@ -147,7 +149,7 @@ class Factorization(
         return train, Validation.split(rows.take(validation_index), in_training, rng)
 
     def _choose(self, counts: Counts, stepwise: bool = False) -> None:
-        """Decide on `inference_`: a sampler needs whole numbers, and all rows at once."""
+        """Decide on `inference_`: a sampler needs whole numbers, and all rows at once; mean field a Poisson model."""
         whole = counts.is_integer or not np.any(counts.data % 1.0)
         name = resolve.resolve_inference(self.inference, self.allocation, self.stopping, self.batch_size)
         if name == "gibbs" and (stepwise or not whole):
@@ -155,6 +157,11 @@ class Factorization(
                 why = "visits all rows in every sweep, so it has no partial_fit" if stepwise else "needs whole numbers"
                 raise ValueError(f"inference='gibbs' {why}; use inference='structured'.")
             name = "structured"
+        if name == "mean-field" and self.model.normalised:
+            raise ValueError(
+                f"inference='mean-field' is the paper's algorithm for Poisson factorisation, and {type(self).__name__} "
+                "is normalised; use inference='structured' or 'gibbs'."
+            )
         self.inference_ = name
 
     @property
@@ -170,8 +177,9 @@ class Factorization(
         begin = time.perf_counter()
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
-        rows = to_rows(counts, exposure, mask)
-        n_rows = (0 if first else self.n_rows_seen_) + counts.n_rows
+        rows = self._to_rows(counts, exposure, mask)
+        rows = rows.with_counts() if self.model.normalised else rows
+        n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows
         self._choose(rows.counts, stepwise=True)
         scheme, rng = self._scheme(), self._generator()
         self._check_parameters()
@@ -182,7 +190,7 @@ class Factorization(
         with single_blas_thread():
             visits = rows.blocks(BLOCK, scheme.dtype)
             total = loop.sum_statistics(scheme, state, visits, want_bound=self._has_bound)
-            total = total * (n_rows / counts.n_rows)
+            total = total * (n_rows / rows.n_rows)
             if self._has_bound:
                 bound = scheme.bound(state.globals, total)
             state = scheme.global_step(state, total, rho)
@@ -205,20 +213,23 @@ class Factorization(
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return np.random.default_rng(seed)
 
+    @property
+    def _model(self) -> PoissonFactorization:
+        """The model as the parameters have it."""
+        return self.model
+
     def _scheme(self, inference: str | None = None, backend: Backend | None = None) -> Scheme:
         return resolve.make_scheme(
             inference or self.inference_,
             self.allocation,
             self.a0 is None and self._defaults().learns_a0,
             self.sigma_l2 is None,
-            self.model,
+            self._model,
             backend or select_backend(self.n_jobs),
         )
 
     def _starts(self, n_rows: int, can_race: bool) -> list[tuple[float, int]]:
         """Shares of random rows, and numbers of components, to start with."""
-        if not self._defaults().races:
-            return [(0.0, self.n_components)]
         tried = starts_to_try(n_rows, self.n_components)
         return tried if can_race else [(tried[0][0], self.n_components)]
 
@@ -252,32 +263,40 @@ class Factorization(
         """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
         wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
         structured = self._scheme("structured", gibbs.backend)
-        first_fits, ends, collectors = [], [], []
-        for number in range(1, wanted.n_chains + 1):
-            label = f"chain {number} of {wanted.n_chains}"
-            epochs = min(resolve.START_EPOCHS, self.max_epochs)
-            fitted = self._run(structured, starts, rows, validation, rng, epochs)
-            starts = [starts[fitted.start]]
-            first_fits.append(fitted)
-            if fitted.interrupted:
-                break
-            with self._bars() as bars:
-                shown = [*bars.values(), *self.callbacks]
-                end, collector = run_chain(gibbs, fitted, rows, wanted, rng, shown, label)
-            ends.append(end)
-            collectors.append(collector)
-            if end.interrupted:
-                break
+        first_fits, ends, collectors, memory = [], [], [], None
+        try:
+            for number in range(1, wanted.n_chains + 1):
+                label = f"chain {number} of {wanted.n_chains}"
+                epochs = min(resolve.START_EPOCHS, self.max_epochs)
+                fitted = self._run(structured, starts, rows, validation, rng, epochs)
+                starts = [starts[fitted.start]]
+                first_fits.append(fitted)
+                if fitted.interrupted:
+                    break
+                with self._bars() as bars:
+                    shown = [*bars.values(), *self.callbacks]
+                    end, collector = run_chain(gibbs, fitted, rows, wanted, rng, shown, label)
+                ends.append(end)
+                collectors.append(collector)
+                if end.interrupted:
+                    break
+        except KeyboardInterrupt:  # between two epochs; the chains before are whole
+            if not ends:
+                raise
+            ends[-1] = replace(ends[-1], interrupted=True)
         if not ends:  # interrupted before any chain: what the first start found is a fit, too
             self.inference_ = "structured"
             self._finish(structured, first_fits[0].state, counts.column_names)
             self._record(first_fits[0].history, first_fits[0].reason, interrupted=True)
             return
         sampled = gather(first_fits, ends, collectors)
-        state = State(sampled.globals)
-        memory = loop.sum_statistics(structured, state, rows.blocks(BLOCK, structured.dtype))  # for partial_fit
+        state, interrupted = State(sampled.globals), sampled.interrupted
+        try:
+            memory = loop.sum_statistics(structured, state, rows.blocks(BLOCK, structured.dtype))  # for partial_fit
+        except KeyboardInterrupt:
+            interrupted = True
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
-        self._record(sampled.history, sampled.reason, sampled.interrupted)
+        self._record(sampled.history, sampled.reason, interrupted)
 
     def _check_parameters(self) -> None:
         resolve.check_count("n_components", self.n_components)
@@ -308,8 +327,8 @@ class Factorization(
 
     def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:
         """The paper's numbers for so many rows; an a0 that is being learned goes on from ``state``."""
-        names = ("a0", "b0", "sigma_l2", "sigma_m2", "a_alpha", "b_alpha", "a_c", "b_c")
-        hyper = resolve.make_hyperparameters({name: getattr(self, name) for name in names}, self._defaults(), n_rows)
+        given = {f.name: getattr(self, f.name) for f in fields(Hyperparameters) if hasattr(self, f.name)}
+        hyper = resolve.make_hyperparameters(given, self._defaults(), n_rows)
         return replace(hyper, a0=state.globals.hyper.a0) if state is not None and self.a0 is None else hyper
 
     def _bars(self):
@@ -344,7 +363,7 @@ class Factorization(
                 if state.globals.n_components > self.n_components:  # a surplus: after a few epochs the most alike merge
                     few = replace(settings, max_epochs=resolve.SURPLUS_EPOCHS, watch="nothing")
                     ran = loop.run(scheme, state, rows, plan, few, rng, callbacks=callbacks, stage="surplus components")
-                    state = State(merge_components(ran.state.globals, self.n_components))
+                    state = State(merge_components(self.model, ran.state.globals, self.n_components))
                     if ran.interrupted:
                         return replace(ran, state=state)
                 states.append(state)

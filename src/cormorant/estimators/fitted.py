@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import with_unused
 from cormorant.inference.state import State, Statistics
 from cormorant.measures import component_correlation
+from cormorant.models.cnpf import PoissonFactorization
 
 USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
 
@@ -33,6 +34,7 @@ class FittedMixin:
     if TYPE_CHECKING:
         n_components: int
         callbacks: Sequence[Callback]
+        model: ClassVar[PoissonFactorization]
         _has_bound: Any
         _scheme: Any
 
@@ -49,7 +51,7 @@ class FittedMixin:
         chains = [] if sampled is None else sampled.chains
         if reorder:
             order = np.argsort(-np.maximum(g.held_counts, 1e-300), kind="stable")
-            g = with_unused(g.reorder(order), self.n_components)
+            g = with_unused(self.model, g.reorder(order), self.n_components)
             kept = memory.reorder(order).with_unused(self.n_components) if isinstance(memory, Statistics) else None
             state = State(g, kept, state.n_steps)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
@@ -58,9 +60,9 @@ class FittedMixin:
         self.components_ = np.ascontiguousarray(g.atom_mean.T)
         self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
         self.components_rate_ = g.atom_rate if g.atom_rate.ndim == 1 else np.ascontiguousarray(g.atom_rate.T)
-        self.weights_ = g.weights
-        self.total_, self.sticks_ = sticks_of(g.weights)
-        self.alpha_, self.c_ = g.alpha, g.c
+        self.weights_ = g.weights / g.beta
+        self.total_, self.sticks_ = sticks_of(self.weights_)
+        self.alpha_, self.c_, self.beta_ = g.alpha, g.c, g.beta
         self.locations_ = g.locations
         self.correlation_ = component_correlation(g.locations)
         self.hyperparameters_ = asdict(g.hyper)

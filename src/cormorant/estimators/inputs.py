@@ -19,7 +19,8 @@ LEAST_EXPOSURE, LARGEST_EXPOSURE = 1e-100, 1e100
 def to_counts(estimator: Any, X: Any, *, reset: bool) -> Counts:
     """Validated counts; remembers (``reset``) or checks the number and the names of the columns."""
     package = type(X).__module__.split(".")[0]
-    if not (isinstance(X, Counts) or sparse.issparse(X) or package in ("pandas", "anndata")):
+    # check_array would drop the mask of a masked array, which as_counts refuses.
+    if not (isinstance(X, Counts | np.ma.MaskedArray) or sparse.issparse(X) or package in ("pandas", "anndata")):
         # For its messages on shapes and types; what an entry may be is said by Counts, with its place.
         array = check_array(X, estimator=estimator, dtype="numeric", ensure_all_finite=False)
     else:
@@ -107,11 +108,18 @@ def _exposures(exposure: Any, n_rows: int) -> np.ndarray:
 
 def _missing(mask: Any, shape: tuple[int, int]) -> sparse.csr_matrix | None:
     """Ones at the entries to treat as missing, or None if there are none."""
+    mask = mask.tocsr() if isinstance(mask, Counts) else mask
     expected = f"mask must be truth values (or numbers) of the shape of X, {shape}"
     array: Any = mask if sparse.issparse(mask) else np.asarray(mask)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{expected}; got {mask!r}.")
     if array.shape != shape:
         raise ValueError(f"{expected}; got shape {array.shape}.")
+    rows, columns = (array != array).nonzero()  # NaN alone differs from itself, in dense and in sparse matrices
+    if len(rows):
+        raise ValueError(
+            f"{expected}; the one at row {rows[0]}, column {columns[0]} is NaN. "
+            "Put True where an entry is missing (np.isnan tells where X is NaN), False elsewhere."
+        )
     missing = sparse.csr_matrix(array != 0, dtype=np.float64)
     return missing if missing.nnz else None

@@ -35,14 +35,13 @@ class SchemeDefaults:
     learns_a0: bool
     learning_offset: float
     learning_decay: float
-    races: bool  # whether several starts are tried (`inference.start`)
 
 
 DEFAULTS = {
-    "structured": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7, True),
-    "gibbs": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7, True),  # its chains start from structured fits
+    "structured": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7),
+    "gibbs": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7),  # its chains start from structured fits
     # The paper's own settings.
-    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9, False),
+    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9),
 }
 
 

@@ -68,9 +68,10 @@ class PersistenceMixin:
         return path
 
     def _write(self, folder: Path) -> None:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
-        save_file({k: np.ascontiguousarray(v) for k, v in self._arrays().items()}, folder / ARRAYS_NAME)
+        # Not its `save_file`, which lets nobody but the owner read the file.
+        (folder / ARRAYS_NAME).write_bytes(save({k: np.ascontiguousarray(v) for k, v in self._arrays().items()}))
         document = {
             "format": FORMAT,
             "cormorant": __version__,
@@ -102,12 +103,16 @@ class PersistenceMixin:
         return {
             "model": self.model.name,
             "parameters": params,
-            "globals": {"alpha": g.alpha, "c": g.c, "hyper": asdict(g.hyper), "n_steps": self._state.n_steps},
+            "globals": {
+                **{name: getattr(g, name) for name in stored_samples.NUMBERS},
+                "hyper": asdict(g.hyper),
+                "n_steps": self._state.n_steps,
+            },
             "fitted": {name: getattr(self, name) for name in FITTED},
             "samples": stored_samples.to_numbers(self.samples_),
-            "row_names": _listed(self.row_names_),
-            "column_names": _listed(self.column_names_),
-            "feature_names_in": _listed(getattr(self, "feature_names_in_", None)),
+            "row_names": listed(self.row_names_),
+            "column_names": listed(self.column_names_),
+            "feature_names_in": listed(getattr(self, "feature_names_in_", None)),
         }
 
     @classmethod
@@ -136,16 +141,18 @@ def load(path: str | Path) -> Any:
 def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The estimator that a file describes."""
     from cormorant.estimators.cnpf import ESTIMATORS
+    from cormorant.estimators.features import FEATURE_ESTIMATORS
 
+    if document["model"] in FEATURE_ESTIMATORS:
+        return FEATURE_ESTIMATORS[document["model"]]._from_file(document, arrays)
     estimator = ESTIMATORS[document["model"]](**document["parameters"])
     info = document["globals"]
     g = Globals(
         **{name: arrays[name] for name in GLOBAL_ARRAYS},
-        alpha=float(info["alpha"]),
-        c=float(info["c"]),
+        **stored_samples.read_numbers(info),
         hyper=Hyperparameters(**info["hyper"]),
     )
-    names = {key: _named(document[key]) for key in ("row_names", "column_names", "feature_names_in")}
+    names = {key: named(document[key]) for key in ("row_names", "column_names", "feature_names_in")}
     _check_lengths(g, arrays.get("row_weights"), names)
     fitted = document["fitted"]
     estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
@@ -261,9 +268,11 @@ def _read_arrays(folder: Path, digest: str) -> dict[str, np.ndarray]:
         raise ModelFileError(f"{file} is damaged or cut short. Save the model again.") from None
 
 
-def _listed(names: np.ndarray | None) -> list[str] | None:
+def listed(names: np.ndarray | None) -> list[str] | None:
+    """Names for JSON."""
     return None if names is None else [str(name) for name in names]
 
 
-def _named(names: list[str] | None) -> np.ndarray | None:
+def named(names: list[str] | None) -> np.ndarray | None:
+    """Names from JSON."""
     return None if names is None else np.array(names, dtype=object)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
-from cormorant.data import split_entries
+from cormorant.data import Counts, split_entries
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.parameters import check_count
 from cormorant.inference.predictive import column_probabilities, infer, log_likelihood
 from cormorant.inference.rows import Rows
+from cormorant.models.cnpf import PoissonFactorization
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ class PredictionMixin(TransformerMixin):
     """Methods of a fitted factorisation that look at rows; the globals stay as they are."""
 
     if TYPE_CHECKING:
+        model: ClassVar[PoissonFactorization]
         _globals: Any
         _fitted_scheme: Any
         _posterior: Any
@@ -34,14 +36,17 @@ class PredictionMixin(TransformerMixin):
     def transform(
         self, X: Any, *, exposure: Any = None, mask: Any = None, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """E x of each row, rows x components; with ``return_std`` also its standard deviation."""
+        """E x of each row, rows x components; with ``return_std`` also its standard deviation.
+
+        Normalised models (`DILN`, `HDP`) give the proportions pi = x / sum x in place of x: rows sum to one.
+        """
         rows = self._rows(X, exposure, mask)
         with single_blas_thread():
             found = infer(self._fitted_scheme, self._globals, rows, return_std)
         return (found.mean, np.sqrt(found.variance)) if found.variance is not None else found.mean
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Rates sum_k x_k a_k from weights x, rows x columns (per unit of exposure)."""
+        """Rates sum_k x_k a_k from weights x, rows x columns, per unit of exposure (probabilities from proportions)."""
         check_is_fitted(self)
         x = np.asarray(X, dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != len(self.components_):
@@ -111,4 +116,13 @@ class PredictionMixin(TransformerMixin):
 
     def _rows(self, X: Any, exposure: Any, mask: Any) -> Rows:
         check_is_fitted(self)
-        return to_rows(to_counts(self, X, reset=False), exposure, mask)
+        return self._to_rows(to_counts(self, X, reset=False), exposure, mask)
+
+    def _to_rows(self, counts: Counts, exposure: Any, mask: Any) -> Rows:
+        """Rows for inference; a normalised model has no use for exposures."""
+        if exposure is not None and self.model.normalised:
+            raise ValueError(
+                f"{type(self).__name__} is normalised: it takes the total of a row as given, so an exposure would "
+                "cancel. Leave exposure out, or fit CNPF."
+            )
+        return to_rows(counts, exposure, mask)

@@ -13,6 +13,7 @@ from cormorant.inference.state import Globals
 from cormorant.models.cnpf import Hyperparameters
 
 ARRAYS = ("atom_rate", "weights", "locations")
+NUMBERS = ("alpha", "c", "beta")
 
 
 def to_arrays(chains: list[list[Sample]]) -> dict[str, np.ndarray]:
@@ -28,7 +29,10 @@ def to_arrays(chains: list[list[Sample]]) -> dict[str, np.ndarray]:
 
 def to_numbers(chains: list[list[Sample]]) -> list[list[dict[str, Any]]]:
     """What goes to JSON."""
-    return [[{"alpha": s.rest.alpha, "c": s.rest.c, "hyper": asdict(s.rest.hyper)} for s in chain] for chain in chains]
+    return [
+        [{**{name: getattr(s.rest, name) for name in NUMBERS}, "hyper": asdict(s.rest.hyper)} for s in chain]
+        for chain in chains
+    ]
 
 
 def from_file(arrays: dict[str, np.ndarray], numbers: list[list[dict[str, Any]]], n_columns: int) -> list[list[Sample]]:
@@ -37,6 +41,11 @@ def from_file(arrays: dict[str, np.ndarray], numbers: list[list[dict[str, Any]]]
         [_sample(arrays, f"sample.{c}.{s}", info, n_columns) for s, info in enumerate(chain)]
         for c, chain in enumerate(numbers)
     ]
+
+
+def read_numbers(info: dict[str, Any]) -> dict[str, Any]:
+    """The single numbers of `Globals`; early files have no beta."""
+    return {name: float(info[name]) for name in NUMBERS if name in info}
 
 
 def _named(chains: list[list[Sample]]):
@@ -55,8 +64,7 @@ def _sample(arrays: dict[str, np.ndarray], prefix: str, info: dict[str, Any], n_
     rest = Globals(
         np.zeros((0, len(found["weights"]))),
         **found,
-        alpha=float(info["alpha"]),
-        c=float(info["c"]),
+        **read_numbers(info),
         hyper=Hyperparameters(**info["hyper"]),
     )
     shape = (n_columns, len(rest.weights))

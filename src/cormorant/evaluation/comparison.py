@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from cormorant.data import Counts, as_counts, hold_out, split_entries
 from cormorant.estimators import ESTIMATORS
+from cormorant.estimators.factorization import Factorization
 from cormorant.evaluation.perplexity import perplexity
 from cormorant.models.cnpf import get_model
 
@@ -41,7 +42,7 @@ class Comparison:
             [
                 {
                     "model": r["model"],
-                    **{f"perplexity {float(f):.0%}": p for f, p in r["perplexity"].items()},
+                    **{f"perplexity {_percent(f)}": p for f, p in r["perplexity"].items()},
                     "seconds": r["seconds"],
                     "components used": r["components_used"],
                 }
@@ -69,14 +70,17 @@ def compare(
 
     Args:
         X: Counts, or anything that `as_counts` takes.
-        models: Names (`hgp`, `scaled-hgp`, `cnpf`, `softplus-cnpf`), or estimators by label, which are cloned.
+        models: Names (`hgp`, `scaled-hgp`, `cnpf`, `softplus-cnpf`, `hdp`, `diln`), or estimators by label, which are
+            cloned.
         n_held_out: Rows kept from every fit.
-        observed: Shares of a held-out row's entries that are shown. The first share's split goes on from the
+        observed: Different shares of a held-out row's entries that are shown. The first share's split goes on from the
             generator that drew the rows; each further one has a generator of its own.
         seed: Seed of rows and entries.
         random_state: Seed of every fit. None: estimators keep their own, models given by name take `seed`.
         **parameters: Passed to every model given by name, for example ``n_components=50``.
     """
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, to have the same split again; got {seed!r}.")
     estimators = _estimators(models, parameters, seed, random_state)
     if np.ndim(observed) != 1 or len(observed) == 0:
         raise ValueError(f"observed must be a list of fractions, for example [0.1, 0.5]; got {observed!r}.")
@@ -85,6 +89,8 @@ def compare(
     split = hold_out(counts, n_held_out, rng)
     generators = entry_generators(rng, seed, len(observed))
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
+    if len({_percent(f) for f in pairs}) < len(observed):
+        raise ValueError(f"observed must be different fractions, for example [0.1, 0.5]; got {observed!r}.")
     records: dict[str, dict[str, Any]] = {}
     try:
         for label, estimator in estimators.items():
@@ -95,6 +101,11 @@ def compare(
         logger.warning("interrupted: the comparison has only %s of %s", ", ".join(records), ", ".join(estimators))
     fitted = {label: estimators[label] for label in records}
     return Comparison(tuple(records.values()), n_held_out, seed, fitted)
+
+
+def _percent(fraction: float | str) -> str:
+    """A share of a row as the table calls it: 10%, 10.5%."""
+    return f"{100 * float(fraction):g}%"
 
 
 def _fit_and_score(
@@ -125,7 +136,7 @@ def _estimators(
     if isinstance(models, Mapping):
         if parameters:
             raise ValueError(f"parameters are for models given by name; set {', '.join(parameters)} in the estimators.")
-        found = {label: _unfitted(estimator, random_state) for label, estimator in models.items()}
+        found = {label: _unfitted(label, estimator, random_state) for label, estimator in models.items()}
     else:
         names = [models] if isinstance(models, str) else models
         if not isinstance(names, Sequence):
@@ -133,12 +144,18 @@ def _estimators(
         parameters = {**parameters, "random_state": seed if random_state is None else random_state}
         found = {name: ESTIMATORS[get_model(name).name](**_fitting(name, parameters)) for name in names}
     if not found:
-        raise ValueError(f"models must name at least one of {', '.join(MODELS)}, or hold an estimator.")
+        raise ValueError(f"models must name at least one of {', '.join(ESTIMATORS)}, or hold an estimator.")
     return found
 
 
-def _unfitted(estimator: Any, random_state: int | None) -> Any:
+def _unfitted(label: str, estimator: Any, random_state: int | None) -> Any:
     """A clone, but for the callbacks: they are the caller's own, not to be copied."""
+    if not isinstance(estimator, Factorization):
+        known = ", ".join(cls.__name__ for cls in ESTIMATORS.values())
+        raise ValueError(
+            f"models must hold cormorant's estimators of counts ({known}); {label!r} is {estimator!r}. "
+            "Score other models on the same rows and entries by cormorant.data.hold_out and split_entries."
+        )
     copy: Any = clone(estimator)
     copy.set_params(callbacks=estimator.callbacks)
     return copy if random_state is None else copy.set_params(random_state=random_state)

@@ -16,7 +16,7 @@ PRESENT = 0.05  # a component is present in a row if it holds this share of the 
 
 
 def components(model: FittedModel, n: int = 10, *, by: str = "mean") -> pd.DataFrame:
-    """A line a component, the most used first.
+    """A line for each component that holds any counts, the most used first.
 
     Args:
         model: A fitted estimator.

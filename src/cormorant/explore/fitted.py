@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+NOTHING = 1e-12  # a component with no larger share of the counts holds none
 HEAVY_SHARE = 0.9  # components are heavily used if together they hold this share of the counts
 
 
@@ -40,12 +41,17 @@ def largest(values: np.ndarray, n: int) -> np.ndarray:
 
 
 def by_usage(model: FittedModel) -> np.ndarray:
-    """Numbers of all components, the most used first."""
-    return np.argsort(-model.usage_, kind="stable")
+    """Numbers of the components that hold any counts, the most used first.
+
+    A fit that began with fewer components than the truncation has others that took no part: there is nothing to tell
+    of them.
+    """
+    order = np.argsort(-model.usage_, kind="stable")
+    return order[: max(1, int((model.usage_ > NOTHING).sum()))]
 
 
 def most_used(model: FittedModel, among: int | None = None) -> np.ndarray:
-    """Numbers of the ``among`` most used components, most used first; None takes all."""
+    """Numbers of the ``among`` most used components, most used first; None takes all that hold any counts."""
     return by_usage(model) if among is None else heavily_used(model, among, least=1)
 
 

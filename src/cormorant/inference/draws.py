@@ -34,7 +34,7 @@ def _log_expit(z: float) -> float:
     return -math.log1p(math.exp(-z)) if z > 0 else z - math.log1p(math.exp(z))
 
 
-def _draw_stick(up: float, down: float, loss: float, v: float, rng: np.random.Generator) -> float:
+def draw_stick(up: float, down: float, loss: float, v: float, rng: np.random.Generator) -> float:
     """logit v ~ v^up (1 - v)^down exp(-loss v), the Jacobian counted in."""
 
     def log_density(z: float) -> float:
@@ -45,16 +45,23 @@ def _draw_stick(up: float, down: float, loss: float, v: float, rng: np.random.Ge
 
 
 def draw_weights(
-    tables: np.ndarray, log_one: np.ndarray, weights: np.ndarray, alpha: float, c: float, rng: np.random.Generator
+    tables: np.ndarray,
+    log_one: np.ndarray,
+    weights: np.ndarray,
+    alpha: float,
+    c: float,
+    rng: np.random.Generator,
+    total_shape: float | None = None,
 ) -> np.ndarray:
     """s, then every stick, given sum_k (tables_k log w_k - log_one_k w_k): w_k = s v_k prod_{j<k} (1 - v_j).
 
-    s is conjugate. With pi_k the share of stick k, v_k sees the loss v_k log_one_k + (1 - v_k) (mean loss of the later
-    sticks), times s and what the earlier sticks left.
+    s ~ Gamma(alpha, c), or Gamma(total_shape, c), is conjugate. With pi_k the share of stick k, v_k sees the loss
+    v_k log_one_k + (1 - v_k) (mean loss of the later sticks), times s and what the earlier sticks left.
     """
     total, sticks = sticks_of(np.maximum(weights, WEIGHT_FLOOR))
     share = weights / weights.sum()
-    total = rng.gamma(alpha + tables.sum()) / (c + share @ log_one)
+    shape = alpha if total_shape is None else total_shape
+    total = rng.gamma(shape + tables.sum()) / (c + share @ log_one)
     later_tables = np.cumsum(tables[::-1])[::-1] - tables
     later_loss = np.zeros(len(sticks))
     for k in range(len(sticks) - 2, -1, -1):
@@ -64,7 +71,7 @@ def draw_weights(
     for k in range(len(sticks) - 1):
         loss = math.exp(log_left) * (log_one[k] - later_loss[k])
         v = min(max(float(sticks[k]), 1e-12), 1.0 - 1e-12)
-        z = _draw_stick(tables[k] + 1.0, later_tables[k] + alpha, loss, v, rng)
+        z = draw_stick(tables[k] + 1.0, later_tables[k] + alpha, loss, v, rng)
         drawn[k] = log_left + _log_expit(z)
         log_left += _log_expit(-z)
     drawn[-1] = log_left
@@ -85,6 +92,12 @@ def draw_alpha(
         return power * log_alpha + slope * value - float(gammaln(value))
 
     return math.exp(draw_slice(log_density, math.log(alpha), rng))
+
+
+def draw_alpha_of_sticks(weights: np.ndarray, a_alpha: float, b_alpha: float, rng: np.random.Generator) -> float:
+    """The same where the sticks alone know of alpha, which makes it conjugate."""
+    rest = np.log(np.cumsum(weights[::-1])[::-1])
+    return float(rng.gamma(a_alpha + len(rest) - 1.0) / (b_alpha + rest[0] - rest[-1]))
 
 
 def draw_c(weights: np.ndarray, alpha: float, a_c: float, b_c: float, rng: np.random.Generator) -> float:

@@ -26,8 +26,12 @@ def pack_indices(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pack_products(a: np.ndarray) -> np.ndarray:
     """The distinct entries of a_u a_u^T, for each row of ``a``."""
-    p, q = pack_indices(a.shape[1])
-    return a[:, p] * a[:, q]
+    size = a.shape[1]
+    out = np.empty((len(a), size * (size + 1) // 2))
+    for p in range(size):
+        first = p * (p + 1) // 2
+        np.multiply(a[:, : p + 1], a[:, p : p + 1], out=out[:, first : first + p + 1])
+    return out
 
 
 def unpack(packed: np.ndarray, size: int) -> np.ndarray:
@@ -47,7 +51,10 @@ def add_diagonal(packed: np.ndarray, diagonal: np.ndarray | float, size: int) ->
 
 @dataclass(frozen=True)
 class Design:
-    """The loadings g_k and their products; P = 0 (HGP), 1 (scaled HGP) or D + 1 (CNPF)."""
+    """The loadings g_k and their products; P = 0 (HGP), 1 (scaled HGP) or D + 1 (CNPF).
+
+    A prior precision of zero is that of a flat prior, of density one everywhere (mu_u of a normalised model).
+    """
 
     loadings: np.ndarray  # components x P
     products: np.ndarray  # components x P (P + 1) / 2
@@ -112,11 +119,15 @@ class FieldProblem:
         """The same for some of the rows."""
         return self if self.log_rate.ndim == 1 else replace(self, log_rate=self.log_rate[index])
 
-    def prior(self, n_rows: int) -> Field:
-        """q(f) = p(f)."""
-        size = len(self.design.prior_precision)
-        covariance = add_diagonal(np.zeros((n_rows, size * (size + 1) // 2)), 1.0 / self.design.prior_precision, size)
-        return self.at(np.zeros((n_rows, size)), covariance)
+    def prior(self, n_rows: int, level: np.ndarray | None = None) -> Field:
+        """q(f) = p(f); where mu_u has a flat prior, a point mass at its ``level``."""
+        prior, size = self.design.prior_precision, len(self.design.prior_precision)
+        variance = np.divide(1.0, prior, out=np.zeros(size), where=prior > 0)
+        covariance = add_diagonal(np.zeros((n_rows, size * (size + 1) // 2)), variance, size)
+        mean = np.zeros((n_rows, size))
+        if level is not None:
+            mean[:, -1] = level
+        return self.at(mean, covariance)
 
     def divergence(self, field: Field) -> np.ndarray:
         """KL(q(f_u) || p(f_u)) of each row."""
@@ -127,7 +138,8 @@ class FieldProblem:
         log_determinant = 2.0 * self.backend.gaussian_log_densities(field.covariance, zero, zero)  # of the covariance
         p = np.arange(size)
         variances = field.covariance[:, p * (p + 3) // 2]
-        return 0.5 * (((variances + field.mean**2) * prior - 1.0 - np.log(prior)).sum(axis=1) - log_determinant)
+        log_prior = np.log(np.where(prior > 0, prior, 2.0 * np.pi))  # a flat prior's log density is zero
+        return 0.5 * (((variances + field.mean**2) * prior - 1.0 - log_prior).sum(axis=1) - log_determinant)
 
     def scale_moments(self, field: Field, n_nodes: int = 15) -> tuple[np.ndarray, np.ndarray]:
         """E and E of the square of s = r / (1 + A r), where x given f is Gamma(w + n) times s."""

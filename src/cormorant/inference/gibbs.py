@@ -10,7 +10,8 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
 
 Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
 kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
-has the figures. New rows, whose chains are short, take that step (`predictive`).
+has the figures. New rows, whose chains are short, take that step (`predictive`). The atoms of a normalised model have
+no scale, and the pass of the counts also draws its mu_u, given x.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from cormorant.inference.moves import (
     RowDraws,
     ShareCounts,
     Visit,
-    fresh_seed,
+    draw_atoms,
 )
 from cormorant.inference.scale import DecideScale, ProposeScale
 from cormorant.inference.state import Globals, State
@@ -63,7 +64,9 @@ class Gibbs:
     def moves(self) -> tuple[Move, ...]:
         """The passes of a sweep, in an order that leaves the posterior as it is (see above)."""
         parts = (self.model, self.backend)
-        moves: list[Move] = [ShareCounts(*parts, self.learns_a0), ProposeScale(*parts), DecideScale(*parts)]
+        moves: list[Move] = [ShareCounts(*parts, self.learns_a0)]
+        if not self.model.normalised:  # atoms that sum to one have no scale
+            moves += [ProposeScale(*parts), DecideScale(*parts)]
         moves.append(DrawWeights(*parts))
         if self.model.has_field:
             moves.append(MetropolisField(*parts))
@@ -83,8 +86,7 @@ class Gibbs:
 
     def begin(self, g: Globals, rng: np.random.Generator) -> State:
         """A chain that starts with atoms drawn from q(a)."""
-        atoms = self.backend.sampling.gammas(g.atom_shape, fresh_seed(rng)) / g.atom_rate
-        return State(g, Chain(np.maximum(atoms, 1e-300), rng))
+        return State(g, Chain(draw_atoms(self.model, g, self.backend, rng), rng))
 
     def _move(self, state: State) -> Move:
         return self.moves[state.n_steps % self.passes]

@@ -31,13 +31,15 @@ def _log_sticks(weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     return float(rest[0]), np.log(weights[:-1] / rest[:-1]), np.log(rest[1:] / rest[:-1])
 
 
-def log_prior_weights(weights: np.ndarray, alpha: float, c: float) -> float:
+def log_prior_weights(weights: np.ndarray, alpha: float, c: float, total_shape: float | None = None) -> float:
     """Log density of (log s, logit v): Gamma(s | alpha, c) prod_{k<T} Beta(v_k | 1, alpha), with the Jacobian.
 
-    In those coordinates the density is bounded; in v itself it is not, for alpha < 1.
+    In those coordinates the density is bounded; in v itself it is not, for alpha < 1. With a ``total_shape``,
+    s ~ Gamma(total_shape, c), whatever alpha (here and in ``update_weights``).
     """
     total, log_v, log_rest = _log_sticks(weights)
-    log_s = alpha * np.log(c) - gammaln(alpha) + alpha * np.log(total) - c * total
+    shape = alpha if total_shape is None else total_shape
+    log_s = shape * np.log(c) - gammaln(shape) + shape * np.log(total) - c * total
     return float(log_s + len(log_v) * np.log(alpha) + log_v.sum() + alpha * log_rest.sum())
 
 
@@ -57,7 +59,7 @@ def expected_tables(n: np.ndarray, w: np.ndarray, collapsed: bool) -> np.ndarray
     return positive * w * (digamma(w + given_positive) - digamma(w))
 
 
-def _stick_objective(tables: np.ndarray, log_one: np.ndarray, alpha: float, c: float):
+def _stick_objective(tables: np.ndarray, log_one: np.ndarray, alpha: float, c: float, total_shape: float):
     """Minus the objective of ``update_weights``, and its gradient, as a function of (log s, logit v)."""
     later = np.cumsum(tables[::-1])[::-1] - tables  # tables of later sticks
     n_tables = tables.sum()
@@ -69,17 +71,24 @@ def _stick_objective(tables: np.ndarray, log_one: np.ndarray, alpha: float, c: f
         loss = log_one * w
         loss_later = np.cumsum(loss[::-1])[::-1] - loss
         up, down = tables[:-1] + 1.0, later[:-1] + alpha
-        value = (n_tables + alpha) * log_s - c * s - loss.sum() + up @ log_v + down @ log_rest
+        value = (n_tables + total_shape) * log_s - c * s - loss.sum() + up @ log_v + down @ log_rest
         by_logit = (up - loss[:-1]) * (1.0 - v) - (down - loss_later[:-1]) * v
-        by_log_s = n_tables + alpha - c * s - loss.sum()
+        by_log_s = n_tables + total_shape - c * s - loss.sum()
         return -value, -np.append(by_log_s, by_logit)
 
     return negative
 
 
-def update_weights(tables: np.ndarray, log_one: np.ndarray, weights: np.ndarray, alpha: float, c: float) -> np.ndarray:
+def update_weights(
+    tables: np.ndarray,
+    log_one: np.ndarray,
+    weights: np.ndarray,
+    alpha: float,
+    c: float,
+    total_shape: float | None = None,
+) -> np.ndarray:
     """Mode over (log s, logit v) of sum_k (tables_k log w_k - log_one_k w_k) + log prior."""
-    negative = _stick_objective(tables, log_one, alpha, c)
+    negative = _stick_objective(tables, log_one, alpha, c, alpha if total_shape is None else total_shape)
     total, log_v, log_rest = _log_sticks(np.maximum(weights, WEIGHT_FLOOR))
     start = np.append(np.log(total), log_v - log_rest)
     solution = minimize(negative, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "maxcor": 20})
@@ -102,6 +111,12 @@ def update_alpha(weights: np.ndarray, alpha: float, c: float, a_alpha: float, b_
         if abs(step) < 1e-12:
             break
     return alpha
+
+
+def update_alpha_of_sticks(weights: np.ndarray, a_alpha: float, b_alpha: float) -> float:
+    """The same where the sticks alone know of alpha: the mode over log alpha of prod_k Beta(v_k | 1, alpha)."""
+    _, _, log_rest = _log_sticks(weights)
+    return float((a_alpha + len(log_rest)) / (b_alpha - log_rest.sum()))
 
 
 def update_c(weights: np.ndarray, alpha: float, a_c: float, b_c: float) -> float:

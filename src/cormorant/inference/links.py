@@ -51,8 +51,8 @@ class Link(Protocol):
     name: str
     is_bound: bool
 
-    def prior_scale(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """E r(F), up to a factor shared by a row, for rows that show nothing."""
+    def scale(self, field: np.ndarray) -> np.ndarray:
+        """r(F), up to a factor shared by a row."""
         ...
 
     def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
@@ -70,10 +70,9 @@ class ExponentialLink:
     name = "exp"
     is_bound = True
 
-    def prior_scale(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """Log-normal means; the largest is taken out, since only ratios matter and they may be huge."""
-        exponent = mean + 0.5 * variance
-        return np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+    def scale(self, field: np.ndarray) -> np.ndarray:
+        """exp F, the largest of a row taken out."""
+        return np.exp(field - field.max(axis=-1, keepdims=True))
 
     def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """With c^2 = E eta^2: E log(1 + exp eta) <= (E eta + c)/2 + log(1 + exp(-c))."""
@@ -104,13 +103,9 @@ class SoftplusLink:
         nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
         self.nodes, self.weights = nodes, weights / weights.sum()
 
-    def prior_scale(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """E softplus(F)."""
-        spread = np.sqrt(np.maximum(variance, 0.0))
-        return sum(  # pyright: ignore[reportReturnType]
-            weight * link_function(self.name, mean + node * spread)
-            for node, weight in zip(self.nodes, self.weights, strict=True)
-        )
+    def scale(self, field: np.ndarray) -> np.ndarray:
+        """log(1 + exp F)."""
+        return link_function(self.name, field)
 
     def expand(self, mean: np.ndarray, variance: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
         """Averages over the nodes of log r, log(1 + A r), r / (1 + A r) and the derivatives of the logarithms."""

@@ -9,14 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from cormorant.backends.select import Backend
-from cormorant.inference import draws
+from cormorant.inference import dirichlet, draws
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, add_diagonal, pack_products
 from cormorant.inference.links import LINKS, Expansion
 from cormorant.inference.state import Additive, Globals
+from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import PoissonFactorization
 
 TINY = 1e-300
+LEAST_PRECISION = 0.01  # of a proposal where a prior is flat: out in its tail the curvature alone would send f anywhere
 
 
 def fresh_seed(rng: np.random.Generator) -> int:
@@ -125,7 +127,7 @@ class CountStatistics(Additive):
 
 @dataclass(frozen=True)
 class ShareCounts(RowMove):
-    """x, and with it the counts by component; then a0 and the atoms."""
+    """x, and with it the counts by component and a flat mu_u; then a0 and the atoms."""
 
     learns_a0: bool
 
@@ -141,10 +143,24 @@ class ShareCounts(RowMove):
             batch.indptr, batch.indices, batch.whole_counts, _top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
         )  # fmt: skip
-        return RowDraws(n, start.f), CountStatistics(batch.n_rows, counts, batch.exposed(x) if view.sums else None)
+        f = self._level(view, start.f, x) if self.model.normalised else start.f
+        return RowDraws(n, f), CountStatistics(batch.n_rows, counts, batch.exposed(x) if view.sums else None)
+
+    def _level(self, view: Visit, f: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """f with mu_u drawn given x: exp(-mu_u) ~ Gamma(sum_k w_k, sum_k x_uk exp(-l_k . d_u)), as its prior is flat.
+
+        Given x, where mu_u and n part ways, it moves as far as the weights alone allow, however many counts there are.
+        """
+        rest = self.backend.product(f[:, :-1], view.design.loadings[:, :-1].T)
+        shape = np.full((len(f), 1), view.globals.weights.sum())
+        gammas = np.maximum(self.backend.sampling.gammas(shape, view.seed(), view.ids), TINY)
+        rate = np.maximum((x * np.exp(-rest)).sum(axis=1, keepdims=True), TINY)
+        return np.hstack([f[:, :-1], np.log(rate) - np.log(gammas)])
 
     def shared(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
+        if self.model.normalised:
+            return self._shared_dirichlet(g, chain, total)
         h, sampling, rng = g.hyper, self.backend.sampling, chain.rng
         if self.learns_a0:
             each = np.full(total.counts.shape[1], h.a0)
@@ -153,6 +169,29 @@ class ShareCounts(RowMove):
         shape, rate = h.a0 + total.counts, h.b0 + total.exposure
         atoms = np.maximum(sampling.gammas(shape, chain.seed()) / rate, TINY)
         return replace(g, atom_shape=shape, atom_rate=rate, hyper=h), replace(chain, atoms=atoms)
+
+    def _shared_dirichlet(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
+        """a_k ~ Dirichlet(a0 + c_k), after a0 with a summed out.
+
+        Columns that were looked at less than others first get the counts that they lack: exp(m a), which missing
+        entries leave in the density of a, is a sum over j ~ Poisson(m a), given which a is a Dirichlet variable again.
+        """
+        h, sampling, rng, counts = g.hyper, self.backend.sampling, chain.rng, total.counts
+        if total.exposure.ndim == 2:
+            counts = counts + rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
+        if self.learns_a0:
+            each = np.full(counts.shape[1], h.a0)
+            tables = sampling.tables(counts.astype(np.int64), each, chain.seed()).sum()
+            h = replace(h, a0=dirichlet.draw_a0(tables, counts.sum(axis=0), len(counts), h.a0, rng))
+        shape = h.a0 + counts
+        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
+        return g, replace(chain, atoms=draw_atoms(self.model, g, self.backend, chain.rng))
+
+
+def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: np.random.Generator) -> np.ndarray:
+    """a ~ q(a): gamma variables, in a normalised model divided by their sum."""
+    gammas = np.maximum(backend.sampling.gammas(g.atom_shape, fresh_seed(rng)), TINY)
+    return np.maximum(gammas / (gammas.sum(axis=0) if model.normalised else g.atom_rate), TINY)
 
 
 def _top_one(a: np.ndarray) -> np.ndarray:
@@ -171,7 +210,7 @@ class WeightStatistics(Additive):
 
 @dataclass(frozen=True)
 class DrawWeights(RowMove):
-    """Tables of the counts; then s, the sticks, alpha and c, x integrated out."""
+    """Tables of the counts; then the weights and what governs them, x integrated out."""
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, WeightStatistics]:
         """t_uk ~ tables(n_uk, w_k)."""
@@ -180,12 +219,8 @@ class DrawWeights(RowMove):
         return start, WeightStatistics(batch.n_rows, tables.sum(axis=0), e.log_one.sum(axis=0))
 
     def shared(self, g: Globals, chain: Chain, total: WeightStatistics) -> tuple[Globals, Chain]:
-        """The gamma process, truncated."""
-        h, rng = g.hyper, chain.rng
-        weights = draws.draw_weights(total.tables, total.log_one, g.weights, g.alpha, g.c, rng)
-        alpha = draws.draw_alpha(weights, g.alpha, g.c, h.a_alpha, h.b_alpha, rng)
-        c = draws.draw_c(weights, alpha, h.a_c, h.b_c, rng)
-        return replace(g, weights=weights, alpha=alpha, c=c), chain
+        """The process at the top, truncated."""
+        return TOPS[self.model.top].draw(g, total.tables, total.log_one, chain.rng), chain
 
 
 @dataclass(frozen=True)
@@ -226,7 +261,8 @@ class MetropolisField(RowMove):
         _, e = self._expand(view, batch, f, bounded)
         density = (n * e.log_scale - w * e.log_one).sum(axis=1) - 0.5 * (f**2) @ prior
         slope = self.backend.product(e.slope(n, w), design.loadings) - prior * f
-        return density, slope, design.precision(np.maximum(e.omega(n, w), 0.0), self.backend)
+        precision = design.precision(np.maximum(e.omega(n, w), 0.0), self.backend)
+        return density, slope, add_diagonal(precision, np.where(prior > 0, 0.0, LEAST_PRECISION), len(prior))
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
         """One proposal a row, f + N(P^-1 slope, P^-1); then what a proposal of the locations needs."""

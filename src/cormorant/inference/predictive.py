@@ -94,18 +94,20 @@ class SampledPosterior:
 
     def pairs(self, rows: Rows) -> Pairs:
         """A pair a sample."""
-        batch = rows.batch(np.arange(rows.n_rows), self.gibbs.dtype)
+        shown = np.flatnonzero(np.diff(rows.counts.indptr))
+        batch = rows.batch(shown, self.gibbs.dtype)
         ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
-        empty = np.diff(batch.indptr) == 0
         rng = np.random.default_rng(self.seed)
         for chain in self.chains:
             draws, dropped = None, self.burn_in
             for sample in chain:
                 g = sample.globals
                 view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
-                draws, q = self._sweep(view, batch, draws or RowDraws.fresh(rows.n_rows, view.design), dropped + 1)
+                draws = RowDraws.fresh(len(shown), view.design) if draws is None else draws
+                draws, of_shown = self._sweep(view, batch, draws, dropped + 1)
                 dropped = 0
-                q[empty] = self.gibbs.solver.prior_mean(g)
+                q = np.tile(self.gibbs.solver.prior_mean(g), (rows.n_rows, 1))
+                q[shown] = of_shown
                 yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
 
     @property

@@ -34,6 +34,15 @@ class Rows:
             None if self.missing is None else self.missing[index],
         )
 
+    def with_counts(self) -> Rows:
+        """The rows that have counts: from others a model that takes their totals as given learns nothing."""
+        shown = np.flatnonzero(np.diff(self.counts.indptr))
+        if len(shown) == 0:
+            raise ValueError(
+                "X must have a row with counts, since this model learns nothing from empty rows; all are empty."
+            )
+        return self if len(shown) == self.n_rows else self.take(shown)
+
     def batch(self, index: np.ndarray, dtype: type) -> Batch:
         """A block of rows for a backend."""
         part = self.take(index)

@@ -125,4 +125,5 @@ def summarise(samples: list[Sample]) -> Globals:
         alpha=float(np.mean([g.alpha for g in every])),
         c=float(np.mean([g.c for g in every])),
         hyper=hyper,
+        beta=float(np.mean([g.beta for g in every])),
     )

@@ -46,7 +46,7 @@ def start_globals(
     rate = max(float(counts.total), 1.0) / (n_components * ATOM_TOTAL)
     return Globals(
         atom_shape=atoms * rate,
-        atom_rate=np.full(n_components, rate),
+        atom_rate=(atoms * rate).sum(axis=0) if model.normalised else np.full(n_components, rate),
         weights=np.full(n_components, 1.0 / n_components),
         # Not zero: there the locations would stay, at a saddle of the bound.
         locations=rng.normal(size=(n_components, n_dims if model.has_locations else 0)) * np.sqrt(hyper.sigma_l2),
@@ -66,7 +66,7 @@ def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:
     return [(ROW_SHARES[0], SURPLUS * n_components), *((ROW_SHARES[0], size) for size in sizes[1:])]
 
 
-def merge_components(g: Globals, n_components: int) -> Globals:
+def merge_components(model: PoissonFactorization, g: Globals, n_components: int) -> Globals:
     """The same fit with fewer components: those that hold little are dropped, those most alike are joined.
 
     Random rows seldom show every component, so a start with just as many rows as components misses some and splits
@@ -86,22 +86,23 @@ def merge_components(g: Globals, n_components: int) -> Globals:
     joins = np.zeros((len(keep), n_components))
     joins[np.arange(len(keep)), group] = 1.0
     share = joins * held[:, None] / np.maximum(held @ joins, 1e-300)  # averages weigh a component by what it holds
+    shape = g.hyper.a0 + counts @ joins
     return replace(
         g,
-        atom_shape=g.hyper.a0 + counts @ joins,
-        atom_rate=np.maximum(g.atom_rate[..., keep] @ share, 1e-300),
+        atom_shape=shape,
+        atom_rate=shape.sum(axis=0) if model.normalised else np.maximum(g.atom_rate[..., keep] @ share, 1e-300),
         weights=np.maximum(g.weights[keep] @ joins, WEIGHT_FLOOR),
         locations=share.T @ g.locations[keep],
     )
 
 
-def with_unused(g: Globals, n_components: int) -> Globals:
+def with_unused(model: PoissonFactorization, g: Globals, n_components: int) -> Globals:
     """The same fit with components added that hold nothing: atoms at their prior, next to no weight, no location."""
     more = n_components - g.n_components
     if more == 0:
         return g
     n_columns, h = len(g.atom_shape), g.hyper
-    rate = np.full((*g.atom_rate.shape[:-1], more), h.b0)
+    rate = np.full((*g.atom_rate.shape[:-1], more), n_columns * h.a0 if model.normalised else h.b0)
     return replace(
         g,
         atom_shape=np.hstack([g.atom_shape, np.full((n_columns, more), h.a0)]),

@@ -14,16 +14,18 @@ from cormorant.models.cnpf import Hyperparameters
 class Globals:
     """The tuples (a_k, w_k, l_k) and what governs them.
 
-    q(a_ki) = Gamma(shape, rate); ``locations`` has no columns for the uncorrelated models.
+    q(a_ki) = Gamma(shape, rate); ``locations`` has no columns for the uncorrelated models. Normalised models have
+    q(a_k) = Dirichlet(shape), whose ``atom_rate`` is the sum of the shapes, so that E a is shape / rate there too.
     """
 
     atom_shape: np.ndarray  # columns x components
     atom_rate: np.ndarray  # components, or columns x components where entries are missing
-    weights: np.ndarray  # w_k = s v_k prod_{j<k} (1 - v_j)
+    weights: np.ndarray  # the shapes of x: w_k = s v_k prod_{j<k} (1 - v_j); in normalised models beta w_k
     locations: np.ndarray  # components x D
     alpha: float
     c: float
     hyper: Hyperparameters
+    beta: float = 1.0
 
     @property
     def n_components(self) -> int:

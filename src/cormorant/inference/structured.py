@@ -7,6 +7,9 @@ negative-binomial likelihood for f_u. Every update is closed form. Two ways to s
 - ``allocation="zero-order"`` treats x and a as summed out, to zeroth order in the spread of the allocated counts:
   exp psi(shape) becomes shape, for rows and for atoms, and the tables that weights and a0 are learned from are
   averaged over whole-number counts (`globals.expected_tables`). It has no bound and predicts far better.
+
+A normalised model differs in its atoms (`dirichlet`) and in what is wanted of its rows, the proportions; its mu_u,
+whose prior is flat, frees the normaliser (`models.cnpf`). Every row that it is fitted to must have counts.
 """
 
 from __future__ import annotations
@@ -17,12 +20,15 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from cormorant.backends.select import Backend
+from cormorant.inference import dirichlet
 from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem, unpack
 from cormorant.inference.links import LINKS, Link
+from cormorant.inference.proportions import proportions, proportions_of_prior
 from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
+from cormorant.inference.tops import TOPS, Top
 from cormorant.models.cnpf import PoissonFactorization
 
 
@@ -40,6 +46,7 @@ class Effort:
 
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
 WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
+PRIOR_DRAWS = 8192  # of x, for rows that show nothing
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
 
 
@@ -86,6 +93,11 @@ class Structured(Variational):
         return LINKS[self.model.link]
 
     @property
+    def top(self) -> Top:
+        """The prior of the weights."""
+        return TOPS[self.model.top]
+
+    @property
     def zero_order(self) -> bool:
         """Whether exp psi(w + n) is replaced by w + n."""
         return self.allocation == "zero-order"
@@ -97,18 +109,24 @@ class Structured(Variational):
 
     def view(self, g: Globals) -> View:
         """Everything that depends on the globals alone."""
-        log_atoms = (np.log(g.atom_shape) if self.zero_order else digamma(g.atom_shape)) - np.log(g.atom_rate)
+        log_atoms = np.log(g.atom_shape) - np.log(g.atom_rate) if self.zero_order else self._mean_log_atoms(g)
         log_top = log_atoms.max(axis=1)
         least = 0.5 * np.log(np.finfo(self.dtype).tiny)
         atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least)).astype(self.dtype)
         return View(g, self.design(g), atoms, log_top, g.atom_mean)
 
+    def _mean_log_atoms(self, g: Globals) -> np.ndarray:
+        """E log a."""
+        return (
+            dirichlet.mean_log(g.atom_shape) if self.model.normalised else digamma(g.atom_shape) - np.log(g.atom_rate)
+        )
+
     def design(self, g: Globals) -> Design:
         """g_k = (l_k, 1), less the parts that this model lacks."""
         columns, prior = [g.locations], [1.0] * g.locations.shape[1]
-        if self.model.has_mean:
+        if self.model.has_level:
             columns.append(np.ones((g.n_components, 1)))
-            prior.append(1.0 / g.hyper.sigma_m2)
+            prior.append(0.0 if self.model.normalised else 1.0 / g.hyper.sigma_m2)
         return Design.build(np.hstack(columns), np.array(prior))
 
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
@@ -125,7 +143,12 @@ class Structured(Variational):
 
     def _begin(self, view: View, batch: Batch, problem: FieldProblem) -> tuple[Field, np.ndarray]:
         """q(f) = p(f), and counts shared by the weights: the digamma of a small one would give all to one component."""
-        field = problem.prior(batch.n_rows)
+        level = None
+        if (
+            self.model.normalised
+        ):  # the best one, were all locations zero: N = (sum_k w_k + N) A exp(mu) / (1 + A exp(mu))
+            level = np.log(batch.row_totals / (np.exp(problem.log_rate) @ view.globals.weights))
+        field = problem.prior(batch.n_rows, level)
         nothing = np.zeros((batch.n_rows, len(view.globals.weights)))
         return field, self._allocate(view, batch, field, nothing, 1, True)[0]
 
@@ -208,21 +231,26 @@ class Structured(Variational):
         w = view.globals.weights
         gammas = (gammaln(w + s.n) - gammaln(w)).sum()
         fit = evidence(batch, s.n, s.theta, s.ratio) + batch.counts.astype(np.float64) @ view.log_top[batch.indices]
-        return float(gammas + s.problem.objective(s.field, s.n).sum() + fit + batch.log_base)
+        # p(y | N) of a multinomial is N times the integral over mu of the Poisson one.
+        given_totals = np.log(batch.row_totals).sum() if self.model.normalised else 0.0
+        return float(gammas + s.problem.objective(s.field, s.n).sum() + fit + batch.log_base + given_totals)
 
     def global_step(self, state: State, new: Statistics, rho: float) -> State:
         """Average the statistics, then update weights, atoms and locations in turn, each seeing the one before."""
-        g, h = state.globals, state.globals.hyper
         s = state.memory.blend(new, rho) if isinstance(state.memory, Statistics) else new
-        weights = update.update_weights(s.tables, s.log_one, g.weights, g.alpha, g.c)
-        alpha = update.update_alpha(weights, g.alpha, g.c, h.a_alpha, h.b_alpha)
-        c = update.update_c(weights, alpha, h.a_c, h.b_c)
+        g = self.top.update(state.globals, s.tables, s.log_one)
+        h = g.hyper
         share, curvature, linear = (
-            weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1] for pair in (s.share, s.curvature, s.linear)
+            g.weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1]
+            for pair in (s.share, s.curvature, s.linear)
         )
         size = linear.shape[1]
         shape = h.a0 + s.counts
-        if self.link.is_bound and s.exposure.ndim == 1:
+        if self.model.normalised:
+            if s.exposure.ndim == 2:
+                shape = self._make_up(g, shape, dirichlet.lacking(s.exposure))
+            rate = shape.sum(axis=0)
+        elif self.link.is_bound and s.exposure.ndim == 1:
             log_total = np.log(g.atom_total)
             total = update.solve_atom_total(shape.sum(axis=0), h.b0, share, curvature[:, -1], log_total)
             rate = shape.sum(axis=0) / total
@@ -234,36 +262,54 @@ class Structured(Variational):
         if self.model.has_locations:
             second = unpack(curvature[:, : -1 - size], size)
             d = slice(0, locations.shape[1])
-            cross = second[:, d, -1] if self.model.has_mean else 0.0
+            cross = second[:, d, -1] if self.model.has_level else 0.0
             locations = update.update_locations(second[:, d, d], linear[:, d] - cross, h.sigma_l2)
-            if self.zero_order and self.model.has_mean:
+            if self.zero_order and self.model.has_level:
                 # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
                 # for it, it no longer makes every pair of components look positively correlated.
                 held = s.counts.sum(axis=0) + 1e-300
                 locations = locations - held @ locations / held.sum()
         if "a0" in self.learn:
-            if self.zero_order:
-                h = replace(h, a0=update.update_a0_collapsed(s.counts, s.exposure, h.a0, h.b0))
-            else:
-                h = replace(h, a0=update.update_a0(shape, rate, h.a0, h.b0))
-        return State(Globals(shape, rate, weights, locations, alpha, c, h), s, state.n_steps + 1)
+            h = replace(h, a0=self._learn_a0(s, shape, rate, h.a0, h.b0))
+        g = replace(g, atom_shape=shape, atom_rate=rate, locations=locations, hyper=h)
+        return State(g, s, state.n_steps + 1)
+
+    def _make_up(self, g: Globals, shape: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+        """Dirichlet shapes where some columns were looked at less than others (zero-order: counts that they lack)."""
+        if self.zero_order:
+            return shape + lacking * g.atom_mean
+        return dirichlet.update_shape(shape, lacking, g.atom_shape)
+
+    def _learn_a0(self, s: Statistics, shape: np.ndarray, rate: np.ndarray, a0: float, b0: float) -> float:
+        """The shape of the atoms' prior."""
+        if self.model.normalised:
+            return dirichlet.update_a0_collapsed(shape - a0, a0) if self.zero_order else dirichlet.update_a0(shape, a0)
+        if self.zero_order:
+            return update.update_a0_collapsed(s.counts, s.exposure, a0, b0)
+        return update.update_a0(shape, rate, a0, b0)
 
     def bound(self, g: Globals, statistics: Statistics) -> float:
         """The evidence lower bound: the rows' part, and minus the divergence of the globals from their priors."""
         h = g.hyper
-        shape, rate = g.atom_shape, np.broadcast_to(g.atom_rate, g.atom_shape.shape)
-        mean_log = digamma(shape) - np.log(rate)
-        prior = h.a0 * np.log(h.b0) - gammaln(h.a0) + (h.a0 - 1.0) * mean_log - h.b0 * shape / rate
-        entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
-        total = statistics.bound + (prior + entropy).sum() + update.log_prior_weights(g.weights, g.alpha, g.c)
-        for value, a, b in ((g.alpha, h.a_alpha, h.b_alpha), (g.c, h.a_c, h.b_c)):
-            total += a * np.log(b * value) - gammaln(a) - b * value
+        total = statistics.bound + self._bound_of_atoms(g) + self.top.log_prior(g)
         if self.model.has_locations:
             total -= 0.5 * (g.locations**2 / h.sigma_l2 + np.log(2 * np.pi * h.sigma_l2)).sum()
         return float(total)
 
+    def _bound_of_atoms(self, g: Globals) -> float:
+        """Minus the divergence of q(a) from its prior."""
+        h = g.hyper
+        if self.model.normalised:
+            return dirichlet.log_prior_and_entropy(g.atom_shape, h.a0)
+        shape, rate = g.atom_shape, np.broadcast_to(g.atom_rate, g.atom_shape.shape)
+        prior = h.a0 * np.log(h.b0) - gammaln(h.a0) + (h.a0 - 1.0) * self._mean_log_atoms(g) - h.b0 * shape / rate
+        entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
+        return float((prior + entropy).sum())
+
     def posterior(self, view: View, batch: Batch, want_variance: bool = False) -> RowPosterior:
-        """E x (and Var x) of rows seen for the first time."""
+        """E x (and Var x) of rows seen for the first time; of a normalised model, of their proportions."""
+        if self.model.normalised:
+            return self._proportions(view, batch, want_variance)
         field, n = self.settle(view, batch)
         shape = view.globals.weights + n
         mean = shape * field.expansion.mean_scale
@@ -275,8 +321,28 @@ class Structured(Variational):
         variance = shape * second + shape**2 * np.maximum(second - first**2, 0.0)
         return RowPosterior(mean, variance if want_variance else None)
 
+    def _proportions(self, view: View, batch: Batch, want_variance: bool) -> RowPosterior:
+        """E pi (and Var pi); a row without counts has its prior's."""
+        g, shown = view.globals, batch.row_totals > 0
+        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in proportions_of_prior(g.weights, g.locations))
+        if shown.any():
+            part = batch.take(shown)
+            field, n = self.settle(view, part)
+            mean[shown], found = proportions(self._problem(view, part), field, g.weights + n)
+            variance[shown] = found
+        return RowPosterior(mean, variance if want_variance else None)
+
     def prior_mean(self, g: Globals) -> np.ndarray:
-        """E x of a row that shows nothing, up to a factor: w_k E r(F_k)."""
+        """E x_k / sum_j A_j x_j of a row that shows nothing, averaged over draws from its prior, always the same.
+
+        Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean.
+        """
+        if self.model.normalised:
+            return proportions_of_prior(g.weights, g.locations)[0]
         design = self.design(g)
-        variance = (design.loadings**2 / design.prior_precision).sum(axis=1)
-        return g.weights * self.link.prior_scale(np.zeros_like(variance), variance)
+        spread = 1.0 / np.sqrt(design.prior_precision)
+        f = spread * np.random.default_rng(0).normal(size=(PRIOR_DRAWS, len(spread)))
+        r = self.link.scale(self.backend.product(f, design.loadings.T))
+        gammas = self.backend.sampling.gammas(np.tile(g.weights, (PRIOR_DRAWS, 1)), 0)
+        x = np.maximum(gammas * r, 1e-300)
+        return (x / (x @ g.atom_total)[:, None]).mean(axis=0)

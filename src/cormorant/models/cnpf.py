@@ -1,4 +1,4 @@
-"""Correlated nonparametric Poisson factorisation (section 4.1 of the paper) and its restrictions.
+"""Poisson factorisation (section 4.1 of the paper), the normalised models (section 4.3), and their restrictions.
 
 The generative story, truncated at T components:
 
@@ -9,6 +9,24 @@ The generative story, truncated at T components:
     x_uk ~ Gamma(w_k, 1 / r(F_uk))       y_ui ~ Poisson(e_u sum_k x_uk a_ki)
 
 with r = exp (CNPF) or softplus (softplus-CNPF). Scaled HGP: all l_k = 0. HGP: all l_k = 0 and all mu_u = 0.
+
+DILN, the discrete infinite logistic normal, takes the totals N_u of the rows as given and normalises the weights:
+
+    x_uk ~ Gamma(beta w_k, exp(-F_uk))   F_uk = l_k . d_u             pi_uk = x_uk / sum_j x_uj
+    a_k ~ Dirichlet(a0, .., a0)          beta ~ Gamma(a_beta, b_beta)
+    y_u ~ Multinomial(N_u, sum_k pi_uk a_k)
+
+The measure that all rows share, the top, is one of
+
+    dirichlet   v_k ~ Beta(1, alpha), v_T = 1, w_k = v_k prod_{j<k} (1 - v_j): the weights sum to one
+    gamma       w as above, with s; beta = 1, since c scales the weights already
+    beta        w_k ~ Beta(alpha / T, alpha): the beta process of mass one and concentration alpha, truncated
+
+HDP, the hierarchical Dirichlet process: DILN's dirichlet top and all l_k = 0.
+
+The normaliser is freed by 1 / S^N = int exp(N mu - S exp(mu)) dmu / Gamma(N): a normalised model is a Poisson one whose
+row mean mu_u has a flat prior, and whose atoms sum to one. (mu_u = log xi_u, in the words of those who write
+1 / S^N = int xi^(N-1) exp(-xi S) dxi / Gamma(N).) So all models share their inference.
 """
 
 from __future__ import annotations
@@ -20,18 +38,25 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PoissonFactorization:
-    """What distinguishes the four models: the link, and which parts of F_uk = l_k . d_u + mu_u there are."""
+    """What distinguishes the models: the link, the parts of F_uk = l_k . d_u + mu_u, and what is normalised."""
 
     name: str
     title: str
     link: str  # r: "exp" or "softplus"
-    has_mean: bool  # mu_u
+    has_mean: bool  # mu_u ~ N(0, sigma_m^2)
     has_locations: bool  # l_k . d_u
+    normalised: bool = False  # whether weights are proportions, and atoms Dirichlet; then mu_u has a flat prior
+    top: str = "gamma"  # the measure that all rows share: "gamma", "dirichlet" or "beta"
+
+    @property
+    def has_level(self) -> bool:
+        """Whether inference has a mu_u: the story's own, or that of the freed normaliser."""
+        return self.has_mean or self.normalised
 
     @property
     def has_field(self) -> bool:
         """Whether there is an F at all."""
-        return self.has_mean or self.has_locations
+        return self.has_level or self.has_locations
 
 
 MODELS = {
@@ -41,6 +66,8 @@ MODELS = {
         PoissonFactorization("softplus-cnpf", "CNPF with the softplus link", "softplus", True, True),
         PoissonFactorization("scaled-hgp", "scaled hierarchical gamma process", "exp", True, False),
         PoissonFactorization("hgp", "hierarchical gamma process", "exp", False, False),
+        PoissonFactorization("diln", "discrete infinite logistic normal", "exp", False, True, True, "dirichlet"),
+        PoissonFactorization("hdp", "hierarchical Dirichlet process", "exp", False, False, True, "dirichlet"),
     )
 }
 
@@ -64,6 +91,8 @@ class Hyperparameters:
     b_alpha: float = 0.01
     a_c: float = 1.0
     b_c: float = 0.01
+    a_beta: float = 1.0
+    b_beta: float = 0.01
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cormorant.data.counts import Counts
-from cormorant.data.errors import at_line
+from cormorant.data.errors import DataError, at_line
 from cormorant.data.readers.files import LineFile, read_names
-from cormorant.data.readers.tokens import count_faults, index_fault, raise_first, read_tokens
+from cormorant.data.readers.tokens import MAX_INDEX, count_faults, index_fault, raise_first, read_tokens
 from cormorant.data.triples import sum_coordinates
 
 ORIGIN = "declared in the header"
@@ -34,7 +34,8 @@ def read_uci(path: Path, vocabulary: list[str] | None, *, weights: bool = False)
     """
     vocabulary = vocabulary or _vocabulary_beside(path)
     with LineFile(path) as file:
-        n_rows, n_columns, n_entries = (_header_number(file, what) for what in ("documents", "words", "nonzero counts"))
+        n_rows, n_columns = (_header_number(file, what, most=MAX_INDEX) for what in ("documents", "words"))
+        n_entries = _header_number(file, "nonzero counts")
         if vocabulary is not None and len(vocabulary) != n_columns:
             raise at_line(path, 2, f"the header declares {n_columns} words, the vocabulary has {len(vocabulary)}.")
         entries = _read_entries(file, (n_rows, n_columns), weights)
@@ -49,6 +50,7 @@ def read_matrix_market(path: Path, vocabulary: list[str] | None, *, weights: boo
         n_sizes = 3 if layout == "coordinate" else 2
         n_rows, n_columns, *n_entries = _size_line(file, n_sizes)
         size_line = file.line
+        _check_shape(file, n_rows, n_columns, symmetry)
         if layout == "array":
             matrix = _read_array(file, (n_rows, n_columns), weights)
         else:
@@ -120,11 +122,28 @@ def _check_number(path: Path, line: int, declared: int, found: int) -> None:
         raise at_line(path, line, f"the header declares {declared} entries, the body has {found}{hint}.")
 
 
-def _header_number(file: LineFile, what: str) -> int:
+def _header_number(file: LineFile, what: str, most: int | None = None) -> int:
     text = file.readline().strip()
     if not text.isdecimal():
         raise file.fault(f"expected the number of {what} alone on this line, got {text!r}.")
+    if most is not None and int(text) > most:
+        raise _too_many(file, what, text)
     return int(text)
+
+
+def _too_many(file: LineFile, what: str, size: int | str) -> DataError:
+    return file.fault(f"expected at most {MAX_INDEX} {what}, got {size}; number them anew, without gaps.")
+
+
+def _check_shape(file: LineFile, n_rows: int, n_columns: int, symmetry: str) -> None:
+    for what, size in (("rows", n_rows), ("columns", n_columns)):
+        if size > MAX_INDEX:
+            raise _too_many(file, what, size)
+    if symmetry == "symmetric" and n_rows != n_columns:
+        raise file.fault(
+            f"a symmetric matrix must have as many rows as columns, got {n_rows} and {n_columns}; "
+            "if it is not symmetric, write 'general' on the first line."
+        )
 
 
 def _banner(file: LineFile) -> tuple[str, str, str]:

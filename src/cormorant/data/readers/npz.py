@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cormorant.data.convert import as_counts
+from cormorant.data.convert import unsummed
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
 from cormorant.data.readers.tokens import fractional_count
+from cormorant.data.triples import say_summed
 
 
 def read_npz(path: Path, vocabulary: list[str] | None, *, weights: bool = False) -> Counts:
@@ -61,16 +62,20 @@ def write(counts: Counts, path: str | PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def checked(path: Path, X: Any, row_names: Any, column_names: Any, weights: bool, **options: Any) -> Counts:
-    """`as_counts` for files that have no lines: errors name the file, fractions need `weights`."""
+def checked(
+    path: Path, X: Any, row_names: Any, column_names: Any, weights: bool, *, layer: str | None = None
+) -> Counts:
+    """`as_counts` for files that have no lines: errors name the file, fractions need `weights`, sums are said."""
     try:
-        counts = as_counts(X, row_names=row_names, column_names=column_names, **options)
+        matrix, *names = unsummed(X, row_names, column_names, layer)
+        counts = Counts.from_csr(matrix, *names)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     is_fraction = counts.data != np.floor(counts.data)
     if not weights and is_fraction.any():
         first = int(np.argmax(is_fraction))
         raise DataError(f"{path}: at {counts.place(first)} {fractional_count(counts.data[first])}")
+    say_summed(int(np.count_nonzero(matrix.data[: matrix.nnz])) - counts.nnz, path, counting=False)
     return counts
 
 

@@ -13,6 +13,7 @@ from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
 from cormorant.data.readers.files import LineFile
 from cormorant.data.readers.tokens import (
+    MAX_INDEX,
     Fault,
     Tokens,
     count_faults,
@@ -102,6 +103,8 @@ def read_svmlight(
 
 
 def _width(vocabulary: list[str] | None, n_columns: int | None) -> Width:
+    if n_columns is not None and n_columns > MAX_INDEX:
+        raise DataError(f"n_columns must be at most {MAX_INDEX}, got {n_columns}; number the columns without gaps.")
     if vocabulary is None:
         return Width(n_columns, "n_columns")
     if n_columns is not None and n_columns != len(vocabulary):

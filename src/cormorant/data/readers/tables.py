@@ -48,7 +48,7 @@ class Rule:
         if self.vocabulary is not None and column not in self.vocabulary:
             return f"the column label {column!r} is not in the vocabulary."
         try:
-            value = float(count or "")
+            value = float((count or "").encode("ascii"))  # DuckDB, unlike Python, reads no other digits
         except ValueError:
             return f"expected a number as count, got {count!r}."
         if not math.isfinite(value) or value < 0:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cormorant.data.canonical import INT32_MAX
 from cormorant.data.errors import at_line
 from cormorant.data.readers.files import LineFile
 
@@ -21,8 +22,8 @@ Mask = NDArray[np.bool_]
 #: Marks faulty records, and says what is wrong with the i-th.
 Fault = tuple[Mask, Callable[[int], str]]
 
-#: Up to here floats tell whole numbers apart.
-MAX_INDEX = 2**53
+#: An index past this is a fault of the file (a hash or an identifier, say), not a matrix so large.
+MAX_INDEX = INT32_MAX
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TOKEN = re.compile(_NUMBER.pattern + rb"(:" + _NUMBER.pattern + rb")?")
@@ -101,8 +102,15 @@ def fractional_count(value: Any) -> str:
 def index_fault(values: NDArray[np.float64], low: int, high: int | None, what: str, origin: str) -> Fault:
     """Indices that are not whole numbers in low..high; `origin` says who sets the upper bound, if any."""
     outside = ~((values >= low) & (values <= (MAX_INDEX if high is None else high)) & (values == np.floor(values)))
-    bound = f"of at least {low}" if high is None else f"in {low}..{high} ({origin})"
-    return outside, lambda i: f"expected a {what} {bound}, got {show(values[i])}."
+
+    def describe(i: int) -> str:
+        if high is not None:
+            return f"expected a {what} in {low}..{high} ({origin}), got {show(values[i])}."
+        if values[i] > MAX_INDEX:
+            return f"expected a {what} of at most {MAX_INDEX}, got {show(values[i])}; number them anew, without gaps."
+        return f"expected a {what} of at least {low}, got {show(values[i])}."
+
+    return outside, describe
 
 
 def show(value: Any) -> str:

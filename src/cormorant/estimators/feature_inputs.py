@@ -1,0 +1,66 @@
+"""What the feature models accept: a dense or sparse matrix, NaN or a mask where entries are missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from cormorant.data import Counts
+from cormorant.inference.features.state import Table
+
+EXPECTED = {
+    "poisson": "whole numbers of at least zero (likelihood='poisson')",
+    "bernoulli": "zeros and ones (likelihood='bernoulli')",
+}
+ADVICE = {"poisson": "for real numbers use likelihood='gaussian'", "bernoulli": "for counts use likelihood='poisson'"}
+
+
+def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool) -> Table:
+    """Validated entries; remembers (``reset``) or checks the number and the names of the columns."""
+    if isinstance(X, Counts):
+        X = X.tocsr(copy=True)
+    array: Any = validate_data(
+        estimator, X, reset=reset, dtype=np.float64, accept_sparse=True, ensure_all_finite="allow-nan"
+    )
+    values = _dense(array)
+    observed = ~np.isnan(values)
+    if mask is not None:
+        observed &= ~_mask(mask, values.shape)
+    if reset and not observed.any():
+        raise ValueError("X must have at least one entry that is neither NaN nor masked; every entry is missing.")
+    values[~observed] = 0.0
+    _check_values(values, likelihood)
+    return Table(values, observed)
+
+
+def _mask(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """True at the entries to treat as missing."""
+    expected = f"mask must be truth values (or numbers) of the shape of X, {shape}"
+    array = _dense(mask)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{expected}; got values of type {array.dtype}.")
+    if array.shape != shape:
+        raise ValueError(f"{expected}; got shape {array.shape}.")
+    return array != 0
+
+
+def _check_values(values: np.ndarray, likelihood: str) -> None:
+    """Refuse what a likelihood cannot have drawn, with its place."""
+    if likelihood == "gaussian":
+        return
+    wrong = (values < 0) | (values % 1.0 != 0)
+    if likelihood == "bernoulli":
+        wrong |= values > 1
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"X must have {EXPECTED[likelihood]}, or NaN where entries are missing; the entry at row {row}, column "
+            f"{column} is {values[row, column]:g}: {ADVICE[likelihood]}."
+        )
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    """An array of its own."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.array(matrix)

@@ -1,0 +1,436 @@
+"""Latent features as scikit-learn estimators: binary features of rows that go together or avoid each other."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from cormorant.backends.compiled import single_blas_thread
+from cormorant.backends.select import select_backend
+from cormorant.data import Counts
+from cormorant.estimators.chains import diagnose
+from cormorant.estimators.feature_inputs import to_table
+from cormorant.estimators.feature_storage import FeatureStorageMixin
+from cormorant.estimators.fitted import TruncationWarning
+from cormorant.estimators.parameters import check_count, check_number
+from cormorant.estimators.progress import progress_bars
+from cormorant.inference import fit as loop
+from cormorant.inference.features import start as starts
+from cormorant.inference.features.gibbs import Chain, FeatureGibbs
+from cormorant.inference.features.likelihoods import LIKELIHOODS as SAMPLED
+from cormorant.inference.features.predictive import FeaturePosterior, SampledFeatures, SolvedFeatures, predict
+from cormorant.inference.features.samples import FeatureCollector, summarise
+from cormorant.inference.features.state import FeatureGlobals, Table, as_rows
+from cormorant.inference.features.structured import FeatureStructured
+from cormorant.inference.state import State
+from cormorant.measures import component_correlation
+from cormorant.models.features import FEATURE_MODELS, LIKELIHOODS, LatentFeatures, signal_mean
+
+logger = logging.getLogger("cormorant")
+HELD = 10  # sweeps in which a chain keeps the z of its start, while atoms of another likelihood find their place
+# Where a search for the mass, the concentration or sigma_l^2 begins, and where structured inference keeps them.
+FIRST = {"mass": 5.0, "concentration": 1.0, "sigma_l2": 1.0}
+
+
+class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Parameters and fitting, shared by the feature models; see `BetaBernoulliFeatures` for their meaning."""
+
+    model: ClassVar[LatentFeatures]
+
+    def __init__(
+        self,
+        n_components: int = 50,
+        n_dims: int = 5,
+        *,
+        likelihood: str = "gaussian",
+        inference: str = "gibbs",
+        mass: float | None = None,
+        concentration: float | None = None,
+        sigma_l2: float | None = None,
+        atom_variance: float | None = None,
+        n_starts: int = 4,
+        n_chains: int = 1,
+        n_sweeps: int = 200,
+        n_samples: int = 20,
+        max_epochs: int = 200,
+        tol: float = 1e-5,
+        patience: int = 3,
+        callbacks: Sequence[loop.Callback] = (),
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.n_dims = n_dims
+        self.likelihood = likelihood
+        self.inference = inference
+        self.mass = mass
+        self.concentration = concentration
+        self.sigma_l2 = sigma_l2
+        self.atom_variance = atom_variance
+        self.n_starts = n_starts
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.n_samples = n_samples
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.patience = patience
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> Self:
+        """Fit the model to a matrix.
+
+        Args:
+            X: Rows x columns: an array, a data frame, a SciPy sparse matrix (whose zeros are observed zeros) or Counts.
+                NaN marks an entry that is missing.
+            y: Ignored; scikit-learn's pipelines pass it.
+            mask: Rows x columns, true (or nonzero) at further entries to treat as missing.
+        """
+        self._check_parameters()
+        table = to_table(self, X, mask, self.likelihood, reset=True)
+        self.column_names_ = _column_names(X)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        with single_blas_thread(), self._bars() as bars:
+            callbacks = [*bars.values(), *self.callbacks]
+            (self._sample if self.inference == "gibbs" else self._solve)(table, rng, callbacks)
+        self.n_rows_seen_ = table.n_rows
+        self._warn_if_truncated()
+        return self
+
+    def _bars(self):
+        return progress_bars([self.model.name]) if self.verbose else nullcontext({})
+
+    def _given(self) -> starts.Given:
+        numbers = {
+            name: first if self._fixed(name) is None else float(self._fixed(name)) for name, first in FIRST.items()
+        }
+        return starts.Given(self.n_components, self._n_dims, **numbers, atom_variance=self.atom_variance)
+
+    def _fixed(self, name: str) -> Any:
+        """What the user fixed; a restriction lacks the parameters that it does not use."""
+        return getattr(self, name, None)
+
+    @property
+    def _n_dims(self) -> int:
+        return self.n_dims if self.model.has_locations else 0
+
+    def _gibbs(self) -> FeatureGibbs:
+        learns = frozenset(name for name in FIRST if self._fixed(name) is None)
+        backend = select_backend(self.n_jobs)
+        return FeatureGibbs(self.model, SAMPLED[self.likelihood], backend, learns, has_field=self._n_dims > 0)
+
+    def _structured(self) -> FeatureStructured:
+        return FeatureStructured(self.model, self.likelihood, select_backend(self.n_jobs))
+
+    def _sample(self, table: Table, rng: np.random.Generator, callbacks: list[loop.Callback]) -> None:
+        """Chains of the sampler, each from the best of a few linear-Gaussian fits of its own."""
+        gibbs: Any = self._gibbs()
+        settings, plan = loop.Settings(self.n_sweeps, 0.0, 1, "nothing"), starts.full_plan(table.n_rows)
+        chains: list[list[FeatureGlobals]] = []
+        traces, history, reason, interrupted = [], [], "", False
+        for number in range(1, self.n_chains + 1):
+            begin = starts.best_start(
+                self.model, gibbs.backend, self._given(), table, self.n_starts, rng, callbacks
+            )  # fmt: skip
+            g: Any = starts.translated(self.likelihood, _globals(begin.state), table, self._given())
+            collector = FeatureCollector(self.n_sweeps, self.n_samples)
+            history += begin.history
+            if begin.interrupted:
+                interrupted, reason, end = True, begin.reason, g
+            else:
+                memory = starts.drawn_rows(begin, rng)
+                ran = loop.run(
+                    gibbs, State(g, Chain(rng, HELD)), as_rows(table), plan, settings, rng, memory=memory,
+                    callbacks=[collector, *callbacks], stage=f"chain {number} of {self.n_chains}",
+                )  # fmt: skip
+                interrupted, reason, end = ran.interrupted, ran.reason, _globals(ran.state)
+                history += ran.history
+            chains.append(collector.samples or [end])
+            traces.append(collector.traces)
+            if interrupted:
+                break
+        self.diagnostics_ = diagnose([t for t in traces if t])
+        self._finish(summarise(self.model, chains[0]), chains)
+        self._record(history, reason, interrupted)
+
+    def _solve(self, table: Table, rng: np.random.Generator, callbacks: list[loop.Callback]) -> None:
+        """Structured inference, from the best of a few linear-Gaussian fits."""
+        scheme: Any = self._structured()
+        outcome = starts.best_start(self.model, scheme.backend, self._given(), table, self.n_starts, rng, callbacks)
+        history = list(outcome.history)
+        if not outcome.interrupted:
+            state = starts.settled(scheme, outcome, table, self._given(), rng)
+            settings = loop.Settings(self.max_epochs, self.tol, self.patience, "bound")
+            outcome = loop.run(
+                scheme, state, as_rows(table), starts.full_plan(table.n_rows), settings, rng, callbacks=callbacks,
+                memory=outcome.memory,
+            )  # fmt: skip
+            history += outcome.history
+        self.diagnostics_ = {}
+        self._finish(_globals(outcome.state), [])
+        self._record(history, outcome.reason, outcome.interrupted)
+
+    def _finish(self, g: FeatureGlobals, chains: list[list[FeatureGlobals]], reorder: bool = True) -> None:
+        """Public attributes, the features in falling order of how many rows show them."""
+        if reorder:
+            order = np.argsort(-g.usage, kind="stable")
+            g = g.reorder(order)
+            chains = [[sample.reorder(order) for sample in chain] for chain in chains[:1]] + chains[1:]
+        self._globals, self.samples_ = g, chains
+        self.components_ = np.ascontiguousarray(g.atoms[:, 1:].T)
+        self.background_ = np.ascontiguousarray(g.atoms[:, 0])
+        self.weights_ = self.model.weights(g.log_odds)
+        self.locations_ = g.locations
+        self.correlation_ = component_correlation(g.locations)
+        self.usage_ = g.usage
+        self.mass_, self.concentration_, self.sigma_l2_ = g.mass, g.concentration, g.sigma_l2
+        self.noise_ = g.noise
+        used = [int((sample.usage > 0).sum()) for sample in chains[0]] if chains else [int((g.usage > 1e-3).sum())]
+        self.n_components_used_ = int(np.median(used))
+
+    def _record(self, history: Sequence[loop.Info], reason: str, interrupted: bool) -> None:
+        self.history_ = [asdict(info) for info in history]
+        bounds = [info.bound for info in history if info.bound is not None]
+        self.bound_ = bounds[-1] if bounds and self.inference == "structured" else None
+        self.n_epochs_, self.stop_reason_, self.interrupted_ = len(self.history_), reason, interrupted
+
+    def _warn_if_truncated(self) -> None:
+        if self.n_components_used_ == self.n_components and self.n_components > 1:
+            warnings.warn(
+                f"all {self.n_components} features are in use, so the data may need more: "
+                f"raise n_components (for example to {2 * self.n_components}).",
+                TruncationWarning,
+                stacklevel=3,
+            )
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "n_starts", "n_chains", "n_sweeps", "n_samples", "max_epochs", "patience"):
+            check_count(name, getattr(self, name))
+        if self.model.has_locations:
+            check_count("n_dims", self.n_dims)
+        check_number("tol", self.tol)
+        if not self.tol >= 0:
+            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
+        for name in (*FIRST, "atom_variance"):
+            value = self._fixed(name)
+            if value is None:
+                continue
+            check_number(name, value)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive, or None to learn it; got {value!r}.")
+        if self.likelihood not in LIKELIHOODS:
+            raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}; got {self.likelihood!r}.")
+        if self.likelihood == "poisson" and self.atom_variance is not None:
+            raise ValueError(
+                f"atom_variance is for real and binary data; the atoms of counts are gamma variables whose rate is "
+                f"learned. Got atom_variance={self.atom_variance!r} with likelihood='poisson'; leave it at None."
+            )
+        if self.inference not in ("gibbs", "structured"):
+            raise ValueError(f"inference must be 'gibbs' or 'structured'; got {self.inference!r}.")
+        if (self.inference, self.likelihood) == ("structured", "poisson"):
+            raise ValueError(
+                "likelihood='poisson' is sampled: a row shows a feature wherever a count is allocated to it, which no "
+                "factorised approximation can say. Use inference='gibbs'."
+            )
+        if not isinstance(self.callbacks, Sequence) or not all(callable(callback) for callback in self.callbacks):
+            raise ValueError(f"callbacks must be functions of (info, state), in a list; got {self.callbacks!r}.")
+
+    # What a fitted model says of rows
+
+    @property
+    def _posterior(self) -> FeaturePosterior:
+        if self.samples_:
+            return SampledFeatures(self._gibbs(), self.samples_)
+        return SolvedFeatures(self._structured(), self._globals)
+
+    def _predict(self, table: Table, at: np.ndarray | None = None):
+        with single_blas_thread():
+            return predict(self._posterior, table, at)
+
+    def _table(self, X: Any, mask: Any) -> Table:
+        check_is_fitted(self)
+        return to_table(self, X, mask, self.likelihood, reset=False)
+
+    def transform(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """P(z = 1) of each row, rows x features."""
+        return self._predict(self._table(X, mask)).probability
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """E y from features z (or their probabilities), rows x columns, at the posterior mean of the atoms."""
+        check_is_fitted(self)
+        z = np.asarray(X, dtype=np.float64)
+        if z.ndim != 2 or z.shape[1] != len(self.components_):
+            raise ValueError(f"X must be rows x {len(self.components_)} features, got shape {z.shape}.")
+        return signal_mean(self.likelihood, self.background_ + z @ self.components_)
+
+    def predict_mean(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """E y of every entry given the row's observed ones, rows x columns; for binary data, the chance of a one."""
+        return self._predict(self._table(X, mask)).mean
+
+    def impute(self, X: Any, *, mask: Any = None) -> np.ndarray:
+        """X with its missing entries (NaN, or true in ``mask``) replaced by what `predict_mean` says of them."""
+        table = self._table(X, mask)
+        return np.where(table.observed, table.values, self._predict(table).mean)
+
+    def log_likelihood(self, X: Any, held_out: Any) -> float:
+        """Mean log predictive density of the entries that ``held_out`` marks, given the row's other entries.
+
+        Entries that are NaN are missing and are not scored.
+        """
+        whole = self._table(X, None)
+        hidden = ~self._table(X, held_out).observed & whole.observed
+        if not hidden.any():
+            raise ValueError("there is nothing to predict: held_out marks no entry that X has.")
+        seen = whole.observed & ~hidden
+        found = self._predict(Table(np.where(seen, whole.values, 0.0), seen), whole.values)
+        assert found.log_density is not None  # values were given
+        return float(found.log_density[hidden].mean())
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log predictive density of one random half of each row's entries given the other (a fixed seed)."""
+        table = self._table(X, None)
+        hidden = np.random.default_rng(0).random(table.values.shape) < 0.5
+        if not (hidden & table.observed).any():  # a table of one or two entries
+            hidden[:] = True
+        return self.log_likelihood(np.where(table.observed, table.values, np.nan), hidden)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = self.likelihood != "gaussian"
+        return tags
+
+
+class BetaBernoulliFeatures(FeatureModel):
+    """Correlated beta-Bernoulli features: z_nk ~ Bernoulli(sigmoid(logit w_k + F_nk)), F_nk = l_k . d_n.
+
+    A row shows background plus the atoms of its features: s_ni = a_0i + sum_k z_nk a_ki, with y ~ N(s, sigma_y^2),
+    Poisson(s) or Bernoulli(sigmoid(s)).
+
+    Args:
+        n_components: Truncation T: the most features there can be. The data decide how many are in use.
+        n_dims: Dimension D of the locations, which carry the correlations.
+        likelihood: "gaussian" (real numbers), "poisson" (counts) or "bernoulli" (zeros and ones).
+        inference: "gibbs" (the exact sampler, which predicts best) or "structured" (variational; not for counts).
+        mass: Mass of the process, the expected number of features of a row; None: learned by the sampler (structured
+            inference keeps 5).
+        concentration: Concentration of the beta process, or rate of the gamma process; None: learned by the sampler
+            (structured inference keeps 1).
+        sigma_l2: Prior variance of the locations; None: learned by the sampler (structured inference keeps 1).
+        atom_variance: sigma_a^2; None: learned for real numbers, 1 for binary data (learned there, it runs away and
+            predictions become too sure). Not for counts.
+        n_starts: Linear-Gaussian fits to choose a start from, by their bounds.
+        n_chains: Chains of the sampler; predictions average over all.
+        n_sweeps: Sweeps of each chain, of which the first half is dropped.
+        n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
+        max_epochs: Most passes over the rows by structured inference.
+        tol: Smallest relative improvement of the bound that counts as one.
+        patience: Passes without an improvement before structured inference stops.
+        callbacks: Functions called with (info, state) after every pass or sweep.
+        random_state: Seed, for results that repeat.
+        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        verbose: Whether to show a progress bar.
+
+    Attributes:
+        components_: E a, features x columns, in falling order of how many rows show a feature.
+        background_: E a_0, what a row without features shows (a logit, for binary data).
+        weights_: E w, one a feature.
+        usage_: Share of the rows that show each feature.
+        n_components_used_: Features that some row shows (a median over the samples).
+        locations_: l, features x D.
+        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|).
+        mass_: Mass of the process.
+        concentration_: Its concentration.
+        sigma_l2_: Variance of the locations.
+        noise_: sigma_y^2, of real numbers; 1 otherwise.
+        samples_: Posterior samples, a list a chain; empty unless sampled. Predictions average over all, the attributes
+            above and `transform` over the first chain.
+        diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
+        bound_: Last evidence lower bound of structured inference.
+        history_: One dict a pass or sweep: its stage, seconds, bound.
+        n_epochs_: How many they are.
+        stop_reason_: Why the fit ended, in a sentence.
+        interrupted_: Whether that was Ctrl-C.
+        n_rows_seen_: Rows that were fitted.
+        column_names_: Names of the columns, if they had any.
+    """
+
+    model = FEATURE_MODELS["beta-features"]
+
+
+class GammaBernoulliFeatures(FeatureModel):
+    """Correlated gamma-Bernoulli features: z_nk ~ Bernoulli(w_k e^F_nk / (1 + w_k e^F_nk)), F_nk = l_k . d_n.
+
+    Parameters and attributes as for `BetaBernoulliFeatures`.
+    """
+
+    model = FEATURE_MODELS["gamma-features"]
+
+
+class IBP(FeatureModel):
+    """The beta-Bernoulli process, z_nk ~ Bernoulli(w_k), whose rows are an Indian buffet process.
+
+    `BetaBernoulliFeatures` without locations: features come independently. Parameters and attributes as there, less
+    those of the locations.
+    """
+
+    model = FEATURE_MODELS["ibp"]
+
+    def __init__(
+        self,
+        n_components=50,
+        *,
+        likelihood="gaussian",
+        inference="gibbs",
+        mass=None,
+        concentration=None,
+        atom_variance=None,
+        n_starts=4,
+        n_chains=1,
+        n_sweeps=200,
+        n_samples=20,
+        max_epochs=200,
+        tol=1e-5,
+        patience=3,
+        callbacks=(),
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        super().__init__(**given)
+
+
+def _globals(state: State) -> FeatureGlobals:
+    g: Any = state.globals
+    return g
+
+
+def _column_names(X: Any) -> np.ndarray | None:
+    if isinstance(X, Counts):
+        return X.column_names
+    return np.array([str(name) for name in X.columns], dtype=object) if hasattr(X, "columns") else None
+
+
+FEATURE_ESTIMATORS: dict[str, type[FeatureModel]] = {
+    cls.model.name: cls for cls in (BetaBernoulliFeatures, GammaBernoulliFeatures, IBP)
+}

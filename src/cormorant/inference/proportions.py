@@ -1,0 +1,43 @@
+"""What a normalised model says of a row: the mean and the variance of its proportions pi_k = x_k / sum_j x_j."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from cormorant.inference.field import Field, FieldProblem, unpack
+
+PRIOR_DRAWS = 512  # of d, for rows without counts; half of them the other half's mirror images
+
+
+def proportions(problem: FieldProblem, field: Field, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """E pi and Var pi of rows whose x given f are Gamma(shape) times s = r / (1 + A r).
+
+    The mean is E x_k / sum_j E x_j, exact without locations. The variance is that of gammas that share their scale,
+    p (1 - p) / (S + 1) if they did, and what q(f) adds to first order: d log pi_k = h_k . df, where
+
+        h_k = (1 - sigma_k) g_k - b        b = sum_j p_j (1 - sigma_j) g_j        sigma = A r / (1 + A r)
+    """
+    scale = problem.scale_moments(field)[0]
+    x = shape * scale
+    total = x.sum(axis=1, keepdims=True)
+    p = x / total
+    by_gamma = shape * (scale / total) ** 2
+    every = by_gamma.sum(axis=1, keepdims=True)
+    gammas = ((1.0 - 2.0 * p) * by_gamma + p**2 * every) / (1.0 + every)
+    rest = expit(-(field.field_mean + problem.log_rate))
+    loadings = problem.design.loadings
+    b = (p * rest) @ loadings
+    covariance = unpack(field.covariance, loadings.shape[1])
+    sb = np.einsum("upq,uq->up", covariance, b)
+    by_field = rest**2 * field.field_variance - 2.0 * rest * (sb @ loadings.T) + (b * sb).sum(axis=1, keepdims=True)
+    return p, gammas + p**2 * np.maximum(by_field, 0.0)
+
+
+def proportions_of_prior(weights: np.ndarray, locations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a row without counts, averaged over draws of d, given which p_k ~ w_k exp(l_k . d)."""
+    half = np.random.default_rng(0).normal(size=(PRIOR_DRAWS // 2, locations.shape[1]))
+    field = np.concatenate([half, -half]) @ locations.T
+    x = weights * np.exp(field - field.max(axis=1, keepdims=True))
+    p = x / x.sum(axis=1, keepdims=True)
+    return p.mean(axis=0), (p * (1.0 - p)).mean(axis=0) / (weights.sum() + 1.0) + p.var(axis=0)
