@@ -1,6 +1,6 @@
 """The analogue of the paper's table of results: every model by every scheme, on one split a data set.
 
-    python benchmarks/paper_table.py --data ../shared/data --out docs/benchmarks/paper_table.md
+    python benchmarks/paper_table.py --data FOLDER --out docs/benchmarks/paper_table.md
 
 Each data set is a folder with `counts.npz`. A thousand rows are held out (seed 1); columns that the training rows never
 show are dropped; perplexity is scored with 10% and with 50% of a held-out row's entries observed. `--max-rows` takes a
@@ -79,7 +79,7 @@ def render(results: list[dict], args: argparse.Namespace) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--sets", default=",".join(DATA))
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--schemes", default=",".join(SCHEMES))

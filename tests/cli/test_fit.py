@@ -94,7 +94,7 @@ def test_force_spares_what_is_not_ours(cormorant, counts_file, tmp_path):
 
 
 def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, full_disk):
-    full_disk("safetensors.numpy.save_file")
+    full_disk("safetensors.numpy.save")
     ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *SMALL)
     assert ran.code == 1
     assert f"{tmp_path / 'fit'} could not be written: No space left on device" in ran.err
