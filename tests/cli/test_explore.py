@@ -64,7 +64,11 @@ def test_a_port_that_is_taken(cormorant, fit_folder):
 def test_serving_ends_with_an_interrupt(fit_folder, counts_file):
     command = [sys.executable, "-c", "from cormorant.cli import main; main()", "explore", str(fit_folder), "--serve",
                "--counts", str(counts_file)]  # fmt: skip
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as server:
+    listens = {
+        "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    }  # also where the tests run with & behind
+    environment = {**os.environ, "COLUMNS": "200"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, **listens) as server:
         try:
             assert server.stderr is not None
             said = server.stderr.readline()
