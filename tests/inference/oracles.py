@@ -10,7 +10,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import digamma, gammaln, log_expit, logsumexp, roots_genlaguerre, xlogy
 
-from cormorant.inference.field import FieldProblem, pack_indices
+from cormorant.backends.packing import pack_indices
+from cormorant.inference.field import FieldProblem
 from cormorant.inference.structured import Solution
 
 

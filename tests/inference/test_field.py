@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from cormorant.backends import numpy_reference
-from cormorant.inference.field import Design, FieldProblem, add_diagonal, pack_products, unpack
+from cormorant.backends.packing import add_diagonal, pack_products, unpack
+from cormorant.inference.field import Design, FieldProblem
 from cormorant.inference.links import LINKS
 
 from .oracles import average, gauss_grid, gradient_of, pack

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import digamma, expit, gammaln, logit
 
+from cormorant.backends.packing import unpack
 from cormorant.inference import globals as update
-from cormorant.inference.field import unpack
 from cormorant.inference.state import State
 from cormorant.inference.structured import COLD
 

@@ -9,10 +9,10 @@ from scipy import integrate, sparse, stats
 from scipy.special import digamma, gammaln
 
 from cormorant.backends.cpu import CpuBackend
+from cormorant.backends.packing import unpack
 from cormorant.data import Counts
 from cormorant.inference import dirichlet, draws
 from cormorant.inference import globals as update
-from cormorant.inference.field import unpack
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import PointPosterior, SampledPosterior, column_probabilities, infer
 from cormorant.inference.proportions import proportions

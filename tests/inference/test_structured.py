@@ -10,8 +10,8 @@ from scipy.special import gammaln
 
 from cormorant.backends import numpy_reference
 from cormorant.backends.cpu import CpuBackend
+from cormorant.backends.packing import unpack
 from cormorant.estimators.inputs import to_rows
-from cormorant.inference.field import unpack
 from cormorant.inference.predictive import infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan

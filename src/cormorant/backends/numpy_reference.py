@@ -7,6 +7,8 @@ import math
 import numpy as np
 from scipy.special import digamma, expit, log_expit
 
+from cormorant.backends.packing import pack_indices, unpack
+
 
 def product(a, b):
     """a @ b."""
@@ -100,18 +102,10 @@ def softplus_averages(mean, variance, log_rate, nodes, weights):
     return averages
 
 
-def unpack(packed, size):
-    """Symmetric matrices from their entries (p, q), q <= p, row by row (last axis)."""
-    full = np.empty((*packed.shape[:-1], size, size))
-    p, q = np.tril_indices(size)
-    full[..., p, q] = full[..., q, p] = packed
-    return full
-
-
 def gaussian_moments(precision, linear):
     """P^-1 b, and P^-1 packed, of each."""
     covariance = np.linalg.inv(unpack(precision, linear.shape[1]))
-    p, q = np.tril_indices(linear.shape[1])
+    p, q = pack_indices(linear.shape[1])
     return np.einsum("upq,uq->up", covariance, linear), covariance[:, p, q]
 
 

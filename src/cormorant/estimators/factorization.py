@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.chains import gather, run_chain
-from cormorant.estimators.fitted import FittedMixin
+from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
@@ -113,7 +112,7 @@ class Factorization(
         """
         counts = to_counts(self, X, reset=True)
         rows = self._to_rows(counts, exposure, mask)
-        rng = self._generator()
+        rng = resolve.make_generator(self.random_state)
         self._choose(rows.counts)
         self._check_parameters()
         train, validation = self._keep_aside(rows, rng)
@@ -132,7 +131,7 @@ class Factorization(
             self.row_names_ = counts.row_names
             self._row_weights = None  # until they are known: an interrupt leaves a model that is whole
             self._row_weights = infer(self._fitted_scheme, self._globals, rows).mean
-        self._warn_if_truncated()
+        warn_if_truncated(self.n_components_used_, self.n_components, "components")
         return self
 
     def _keep_aside(self, rows: Rows, rng: np.random.Generator) -> tuple[Rows, Validation | None]:
@@ -181,7 +180,7 @@ class Factorization(
         rows = rows.with_counts() if self.model.normalised else rows
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows
         self._choose(rows.counts, stepwise=True)
-        scheme, rng = self._scheme(), self._generator()
+        scheme, rng = self._scheme(), resolve.make_generator(self.random_state)
         self._check_parameters()
         # Without a race, the start around the column means, with all components, is the safer one.
         state = self._begin(rows.counts, n_rows, rng, [(0.0, self.n_components)], resume=not first)[0]()
@@ -207,11 +206,6 @@ class Factorization(
 
     def _defaults(self) -> resolve.SchemeDefaults:
         return resolve.DEFAULTS[self.inference_]
-
-    def _generator(self) -> np.random.Generator:
-        """One generator for all draws of a fit; scikit-learn's seeds and RandomStates are accepted."""
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return np.random.default_rng(seed)
 
     @property
     def _model(self) -> PoissonFactorization:
@@ -304,12 +298,9 @@ class Factorization(
         resolve.check_count("patience", self.patience)
         if self.model.has_locations:
             resolve.check_count("n_dims", self.n_dims)
-        resolve.check_number("tol", self.tol)
+        resolve.check_tol(self.tol)
         resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
-        if not isinstance(self.callbacks, Sequence) or not all(callable(callback) for callback in self.callbacks):
-            raise ValueError(f"callbacks must be functions of (info, state), in a list; got {self.callbacks!r}.")
+        resolve.check_callbacks(self.callbacks)
 
     def _resumed(self, n_columns: int, n_rows: int) -> State:
         """The state to go on from, with what it remembers scaled to the rows there are now."""

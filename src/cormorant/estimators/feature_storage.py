@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cormorant.estimators.persistence import PersistenceMixin, listed, named
+from cormorant.estimators.persistence import PersistenceMixin, listed, named, stored_parameters
 from cormorant.inference.features.state import FeatureGlobals
 from cormorant.models.features import FeaturePriors
 
@@ -36,12 +36,9 @@ class FeatureStorageMixin(PersistenceMixin):
 
     def _document(self) -> dict[str, Any]:
         """What goes to JSON."""
-        params = {k: v for k, v in self.get_params().items() if k != "callbacks"}  # functions stay with the program
-        if not isinstance(params["random_state"], int | np.integer):
-            params["random_state"] = None
         return {
             "model": self.model.name,
-            "parameters": params,
+            "parameters": stored_parameters(self),
             "numbers": {prefix: {name: getattr(g, name) for name in NUMBERS} for prefix, g in self._every()},
             "learns_atom_scale": self._globals.learns_atom_scale,
             "priors": asdict(self._globals.priors),

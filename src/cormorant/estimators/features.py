@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
@@ -20,8 +18,8 @@ from cormorant.data import Counts
 from cormorant.estimators.chains import diagnose
 from cormorant.estimators.feature_inputs import to_table
 from cormorant.estimators.feature_storage import FeatureStorageMixin
-from cormorant.estimators.fitted import TruncationWarning
-from cormorant.estimators.parameters import check_count, check_number
+from cormorant.estimators.fitted import warn_if_truncated
+from cormorant.estimators.parameters import check_callbacks, check_count, check_number, check_tol, make_generator
 from cormorant.estimators.progress import progress_bars
 from cormorant.inference import fit as loop
 from cormorant.inference.features import start as starts
@@ -103,12 +101,12 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         self._check_parameters()
         table = to_table(self, X, mask, self.likelihood, reset=True)
         self.column_names_ = _column_names(X)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        rng = make_generator(self.random_state)
         with single_blas_thread(), self._bars() as bars:
             callbacks = [*bars.values(), *self.callbacks]
             (self._sample if self.inference == "gibbs" else self._solve)(table, rng, callbacks)
         self.n_rows_seen_ = table.n_rows
-        self._warn_if_truncated()
+        warn_if_truncated(self.n_components_used_, self.n_components, "features")
         return self
 
     def _bars(self):
@@ -208,23 +206,12 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         self.bound_ = bounds[-1] if bounds and self.inference == "structured" else None
         self.n_epochs_, self.stop_reason_, self.interrupted_ = len(self.history_), reason, interrupted
 
-    def _warn_if_truncated(self) -> None:
-        if self.n_components_used_ == self.n_components and self.n_components > 1:
-            warnings.warn(
-                f"all {self.n_components} features are in use, so the data may need more: "
-                f"raise n_components (for example to {2 * self.n_components}).",
-                TruncationWarning,
-                stacklevel=3,
-            )
-
     def _check_parameters(self) -> None:
         for name in ("n_components", "n_starts", "n_chains", "n_sweeps", "n_samples", "max_epochs", "patience"):
             check_count(name, getattr(self, name))
         if self.model.has_locations:
             check_count("n_dims", self.n_dims)
-        check_number("tol", self.tol)
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
+        check_tol(self.tol)
         for name in (*FIRST, "atom_variance"):
             value = self._fixed(name)
             if value is None:
@@ -246,8 +233,7 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
                 "likelihood='poisson' is sampled: a row shows a feature wherever a count is allocated to it, which no "
                 "factorised approximation can say. Use inference='gibbs'."
             )
-        if not isinstance(self.callbacks, Sequence) or not all(callable(callback) for callback in self.callbacks):
-            raise ValueError(f"callbacks must be functions of (info, state), in a list; got {self.callbacks!r}.")
+        check_callbacks(self.callbacks)
 
     # What a fitted model says of rows
 

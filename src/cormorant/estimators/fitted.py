@@ -28,6 +28,17 @@ class TruncationWarning(UserWarning):
     """Every component is in use: the truncation may be too low."""
 
 
+def warn_if_truncated(n_used: int, n_components: int, what: str) -> None:
+    """Say to whoever called `fit`, whence this is called, that the truncation may be too low."""
+    if n_used == n_components and n_components > 1:
+        warnings.warn(
+            f"all {n_components} {what} are in use, so the data may need more: "
+            f"raise n_components (for example to {2 * n_components}).",
+            TruncationWarning,
+            stacklevel=3,
+        )
+
+
 class FittedMixin:
     """Attributes that end in `_`, set from the state in which a fit or a step ended."""
 
@@ -89,15 +100,6 @@ class FittedMixin:
         self.row_names_ = row_names
         if feature_names_in is not None:
             self.feature_names_in_ = feature_names_in
-
-    def _warn_if_truncated(self) -> None:
-        if self.n_components_used_ == self.n_components and self.n_components > 1:
-            warnings.warn(
-                f"all {self.n_components} components are in use, so the data may need more: "
-                f"raise n_components (for example to {2 * self.n_components}).",
-                TruncationWarning,
-                stacklevel=3,
-            )
 
     def _record(self, history: Sequence[Info], reason: str, interrupted: bool = False) -> None:
         """What happened on the way, and why it ended."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from cormorant.backends.select import Backend
 from cormorant.inference.gibbs import Gibbs
@@ -161,6 +163,24 @@ def check_number(name: str, value: Any) -> None:
     """A number, of which its user checks the range."""
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         raise ValueError(f"{name} must be a number, got {value!r}.")
+
+
+def check_tol(tol: Any) -> None:
+    """A number of at least zero."""
+    check_number("tol", tol)
+    if not tol >= 0:
+        raise ValueError(f"tol must be at least 0, got {tol!r}.")
+
+
+def check_callbacks(callbacks: Any) -> None:
+    """Functions in a list."""
+    if not isinstance(callbacks, Sequence) or not all(callable(callback) for callback in callbacks):
+        raise ValueError(f"callbacks must be functions of (info, state), in a list; got {callbacks!r}.")
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """One generator for all draws of a fit; scikit-learn's seeds and RandomStates are accepted."""
+    return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def check_count(name: str, value: Any, also: str = "") -> None:

@@ -97,12 +97,9 @@ class PersistenceMixin:
     def _document(self) -> dict[str, Any]:
         """What goes to JSON: parameters, numbers, names."""
         g = self._globals
-        params = {k: v for k, v in self.get_params().items() if k != "callbacks"}  # functions stay with the program
-        if not isinstance(params["random_state"], int | np.integer):
-            params["random_state"] = None
         return {
             "model": self.model.name,
-            "parameters": params,
+            "parameters": stored_parameters(self),
             "globals": {
                 **{name: getattr(g, name) for name in stored_samples.NUMBERS},
                 "hyper": asdict(g.hyper),
@@ -266,6 +263,14 @@ def _read_arrays(folder: Path, digest: str) -> dict[str, np.ndarray]:
         return load_file(file)
     except (SafetensorError, OSError, ValueError):
         raise ModelFileError(f"{file} is damaged or cut short. Save the model again.") from None
+
+
+def stored_parameters(estimator: Any) -> dict[str, Any]:
+    """Constructor parameters for JSON: functions and generators stay with the program."""
+    params = {k: v for k, v in estimator.get_params().items() if k != "callbacks"}
+    if not isinstance(params["random_state"], int | np.integer):
+        params["random_state"] = None
+    return params
 
 
 def listed(names: np.ndarray | None) -> list[str] | None:

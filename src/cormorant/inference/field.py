@@ -14,39 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from cormorant.backends.packing import add_diagonal, diagonal_places, pack_indices, pack_products
 from cormorant.backends.select import Backend
 from cormorant.inference.links import Expansion, Link
 from cormorant.models.cnpf import link_function
-
-
-def pack_indices(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the distinct entries of a symmetric matrix, in the order that backends want them."""
-    return np.tril_indices(size)
-
-
-def pack_products(a: np.ndarray) -> np.ndarray:
-    """The distinct entries of a_u a_u^T, for each row of ``a``."""
-    size = a.shape[1]
-    out = np.empty((len(a), size * (size + 1) // 2))
-    for p in range(size):
-        first = p * (p + 1) // 2
-        np.multiply(a[:, : p + 1], a[:, p : p + 1], out=out[:, first : first + p + 1])
-    return out
-
-
-def unpack(packed: np.ndarray, size: int) -> np.ndarray:
-    """Symmetric matrices from their distinct entries (last axis)."""
-    full = np.empty((*packed.shape[:-1], size, size))
-    p, q = pack_indices(size)
-    full[..., p, q] = full[..., q, p] = packed
-    return full
-
-
-def add_diagonal(packed: np.ndarray, diagonal: np.ndarray | float, size: int) -> np.ndarray:
-    """Packed matrices with something added to their diagonals, in place."""
-    p = np.arange(size)
-    packed[:, p * (p + 3) // 2] += diagonal
-    return packed
 
 
 @dataclass(frozen=True)
@@ -136,8 +107,7 @@ class FieldProblem:
             return np.zeros(len(field.mean))
         zero = np.zeros_like(field.mean)
         log_determinant = 2.0 * self.backend.gaussian_log_densities(field.covariance, zero, zero)  # of the covariance
-        p = np.arange(size)
-        variances = field.covariance[:, p * (p + 3) // 2]
+        variances = field.covariance[:, diagonal_places(size)]
         log_prior = np.log(np.where(prior > 0, prior, 2.0 * np.pi))  # a flat prior's log density is zero
         return 0.5 * (((variances + field.mean**2) * prior - 1.0 - log_prior).sum(axis=1) - log_determinant)
 

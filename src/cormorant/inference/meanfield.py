@@ -22,9 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, expit, gammaln
 
+from cormorant.backends.packing import pack_products, unpack
 from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, pack_products, unpack
+from cormorant.inference.field import Design
 from cormorant.inference.globals import WEIGHT_FLOOR, weights_of
 from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Additive, Globals, Locals, RowPosterior, State

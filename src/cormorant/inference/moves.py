@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cormorant.backends.packing import add_diagonal, pack_products
 from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet, draws
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, add_diagonal, pack_products
+from cormorant.inference.field import Design
 from cormorant.inference.links import LINKS, Expansion
 from cormorant.inference.state import Additive, Globals
 from cormorant.inference.tops import TOPS

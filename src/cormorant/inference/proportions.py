@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from cormorant.inference.field import Field, FieldProblem, unpack
+from cormorant.backends.packing import unpack
+from cormorant.inference.field import Field, FieldProblem
 
 PRIOR_DRAWS = 512  # of d, for rows without counts; half of them the other half's mirror images
 

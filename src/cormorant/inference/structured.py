@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from cormorant.backends.packing import unpack
 from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet
 from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, Field, FieldProblem, unpack
+from cormorant.inference.field import Design, Field, FieldProblem
 from cormorant.inference.links import LINKS, Link
 from cormorant.inference.proportions import proportions, proportions_of_prior
 from cormorant.inference.scheme import Variational
@@ -46,8 +47,8 @@ class Effort:
 
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
 WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
-PRIOR_DRAWS = 8192  # of x, for rows that show nothing
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
+PRIOR_DRAWS = 8192  # of x, for rows that show nothing
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,8 @@ class Structured(Variational):
     def _begin(self, view: View, batch: Batch, problem: FieldProblem) -> tuple[Field, np.ndarray]:
         """q(f) = p(f), and counts shared by the weights: the digamma of a small one would give all to one component."""
         level = None
-        if (
-            self.model.normalised
-        ):  # the best one, were all locations zero: N = (sum_k w_k + N) A exp(mu) / (1 + A exp(mu))
+        if self.model.normalised:
+            # The best one, were all locations zero: N = (sum_k w_k + N) A exp(mu) / (1 + A exp(mu)).
             level = np.log(batch.row_totals / (np.exp(problem.log_rate) @ view.globals.weights))
         field = problem.prior(batch.n_rows, level)
         nothing = np.zeros((batch.n_rows, len(view.globals.weights)))

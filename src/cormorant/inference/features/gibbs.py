@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from cormorant.backends.features import draw_features
+from cormorant.backends.packing import add_diagonal, pack_products
 from cormorant.backends.select import Backend
 from cormorant.inference.draws import draw_slice
 from cormorant.inference.features.likelihoods import Likelihood, inverse_gamma
 from cormorant.inference.features.state import FeatureGlobals, Table
-from cormorant.inference.field import add_diagonal, pack_products
 from cormorant.inference.moves import fresh_seed
 from cormorant.inference.state import Additive, State
 from cormorant.models.features import LatentFeatures, process_shape

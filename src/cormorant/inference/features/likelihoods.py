@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from cormorant.backends.features import column_products
+from cormorant.backends.packing import add_diagonal, pack_indices, pack_products, unpack
 from cormorant.backends.select import Backend
 from cormorant.inference.features.state import FeatureGlobals, Table, extended
-from cormorant.inference.field import add_diagonal, pack_indices, pack_products, unpack
 from cormorant.inference.moves import fresh_seed
 from cormorant.inference.state import Additive
 from cormorant.models.features import A0

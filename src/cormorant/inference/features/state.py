@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cormorant.inference.field import Design, pack_indices, unpack
+from cormorant.backends.packing import pack_indices, unpack
+from cormorant.inference.field import Design
 from cormorant.models.features import FeaturePriors
 
 BLOCK = 1024  # rows visited at a time: bounds the memory, changes nothing else

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from cormorant.backends.features import solve_probabilities
+from cormorant.backends.packing import add_diagonal, diagonal_places, pack_indices, pack_products, unpack
 from cormorant.backends.select import Backend
 from cormorant.inference.features.likelihoods import QuadraticStatistics, residual_squares, twice_off_diagonal
 from cormorant.inference.features.state import FeatureGlobals, Table, extended
-from cormorant.inference.field import add_diagonal, pack_indices, pack_products, unpack
 from cormorant.inference.state import Additive, State
 from cormorant.models.features import LatentFeatures
 
@@ -294,8 +294,7 @@ def _entropy(rho: np.ndarray) -> np.ndarray:
 
 
 def _diagonals(packed: np.ndarray, size: int) -> np.ndarray:
-    p, q = pack_indices(size)
-    return packed[:, p == q]
+    return packed[:, diagonal_places(size)]
 
 
 def _log_determinants(packed: np.ndarray, size: int) -> np.ndarray:
