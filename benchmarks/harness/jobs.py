@@ -94,7 +94,8 @@ def run(job: Job, limit: int) -> Outcome:
 def _fit_apart(job: Job, limit: int) -> str:
     """Fit in a new process, which writes the outcome; why it could not, or nothing."""
     command = [sys.executable, "-m", "harness.child", json.dumps(asdict(job)), str(limit)]
-    environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(BENCHMARKS)}
+    path = os.pathsep.join(filter(None, [str(BENCHMARKS), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | ONE_THREAD | {"PYTHONPATH": path}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return ""

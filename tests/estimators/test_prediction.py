@@ -41,6 +41,27 @@ def test_probabilities_and_rates_agree(fitted, counts):
     assert np.allclose(probability, rates / rates.sum(axis=1, keepdims=True))
 
 
+def test_rates_of_sparse_weights_and_of_weights_that_are_not_numbers(fitted, counts):
+    x = fitted.transform(counts.rows(slice(300, 310)))
+    x[x < x.mean()] = 0.0
+    assert np.allclose(fitted.inverse_transform(sparse.csr_matrix(x)), x @ fitted.components_)
+    x[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.inverse_transform(x)
+
+
+def test_known_exposures_reach_every_prediction(fitted, counts):
+    rows = counts.rows(slice(300, 360))
+    twice = np.full(60, 2.0)
+    plain, scaled = fitted.score(rows), fitted.score(rows, exposure=twice)
+    assert scaled != plain
+    assert np.isclose(np.exp(-scaled), fitted.perplexity(rows, 0.5, exposure=twice))
+    top = fitted.top_columns(rows, 1, exposure=twice)
+    probability = fitted.column_probabilities(rows, exposure=twice)
+    probability[rows.tocsr().nonzero()] = -1.0
+    assert np.allclose(top["probability"], probability.max(axis=1))
+
+
 def test_rates_have_the_size_of_the_data(fitted, counts):
     rows = counts.rows(slice(0, 300))
     rates = fitted.inverse_transform(fitted.transform(rows))

@@ -57,8 +57,11 @@ class Tomotopy(Peer):
             if row:
                 model.add_doc(row)
         model.train(iterations, workers=1)
-        prior = np.asarray(self.prior(model), dtype=np.float64)
-        return FittedChain(model, prior, self.live(model), train.n_columns)
+        return self.fitted(model, train.n_columns)
+
+    def fitted(self, model: Any, n_columns: int) -> FittedChain:
+        """A trained model, ready to predict."""
+        return FittedChain(model, np.asarray(self.prior(model), dtype=np.float64), self.live(model), n_columns)
 
     @abstractmethod
     def make(self, seed: int, setting: Setting) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import Counts, split_entries
@@ -48,8 +48,8 @@ class PredictionMixin(TransformerMixin):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rates sum_k x_k a_k from weights x, rows x columns, per unit of exposure (probabilities from proportions)."""
         check_is_fitted(self)
-        x = np.asarray(X, dtype=np.float64)
-        if x.ndim != 2 or x.shape[1] != len(self.components_):
+        x = check_array(X, accept_sparse=True, dtype="numeric", input_name="X")
+        if x.shape[1] != len(self.components_):
             raise ValueError(f"X must be rows x {len(self.components_)} components, got shape {x.shape}.")
         return x @ self.components_
 
@@ -59,7 +59,7 @@ class PredictionMixin(TransformerMixin):
         with single_blas_thread():
             return column_probabilities(self._posterior, rows)
 
-    def top_columns(self, X: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
+    def top_columns(self, X: Any, n: int = 10, exclude_seen: bool = True, *, exposure: Any = None) -> pd.DataFrame:
         """The n likeliest columns of each row, by default among those it has not shown: row, rank, column, probability.
 
         Columns and rows are named where the data have names.
@@ -67,7 +67,7 @@ class PredictionMixin(TransformerMixin):
         import pandas as pd
 
         check_count("n", n)
-        rows = self._rows(X, None, None)
+        rows = self._rows(X, exposure, None)
         n = min(int(n), self.components_.shape[1])
         size = max(1, DENSE_ENTRIES // self.components_.shape[1])
         parts = [
@@ -105,9 +105,9 @@ class PredictionMixin(TransformerMixin):
         """
         return float(np.exp(-self._held_out(self._rows(X, exposure, None), observed, random_state)))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, exposure: Any = None) -> float:
         """Log likelihood per count of one random half of each row's entries given the other (a fixed seed)."""
-        return self._held_out(self._rows(X, None, None), 0.5, 0)
+        return self._held_out(self._rows(X, exposure, None), 0.5, 0)
 
     def _held_out(self, rows: Rows, observed: float, seed: int) -> float:
         seen, test = split_entries(rows.counts, observed, seed)
