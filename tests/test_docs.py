@@ -5,13 +5,18 @@ What is not run as it stands, and why:
 - blocks under `<!-- slow -->` would take minutes; they run in small: few rows, few components, few epochs;
 - Python under `<!-- needs: PACKAGE -->` shows another library; it runs where that is installed;
 - files that a page takes for granted (visits, ratings, discharges: not ours to ship) are made up, and small;
-- `make` and `pip` would install things; their targets and extras are looked up instead, and that scripts exist. R is
-  not run. Any other command in a console block is an error;
+- `json` is what a command prints, and is parsed; `text` is what Python printed; R is not run. A block of any other
+  kind, or of none, is an error;
+- the examples in the help of the verbs are commands like those of the pages;
+- `make` and `pip` would install things; their targets and extras are looked up instead, and that scripts exist. Any
+  other command in a console block is an error;
 - pages in docs/tutorials were made by running scripts. Those whose data are in the package run here, marked slow; the
   others need data that may not be shipped.
 """
 
 import importlib.util
+import inspect
+import json
 import re
 import shlex
 import subprocess
@@ -31,6 +36,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 TUTORIALS = ROOT / "examples" / "tutorials"
 RENDERED = {ROOT / "docs" / "tutorials" / f"{script.stem}.md" for script in TUTORIALS.glob("*.py")}
 BLOCK = re.compile(r"(?:<!-- (slow|needs: \w+) -->\n)?```(\w+)\n(.*?)```", flags=re.DOTALL)
+FENCE = re.compile(r"^ *(?:```|~~~)(.*)$", flags=re.MULTILINE)
+KINDS = {"python", "console", "json", "text", "r"}
 INDENTED = re.compile(r"^    ((?:cormorant|python|make|pip) .*)$", flags=re.MULTILINE)
 
 SMALL_PYTHON = {
@@ -72,6 +79,16 @@ with_packages = [
     for mark, text in blocks(page, "python")
     if mark.startswith("needs")
 ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_every_block_is_looked_at(page):
+    """A fence that opens tells its kind, and every one of them is found by `blocks`."""
+    openings = FENCE.findall(page.read_text())[::2]
+    assert [kind for kind in openings if kind not in KINDS] == []
+    assert len(openings) == len(BLOCK.findall(page.read_text()))
+    for _, text in blocks(page, "json"):
+        json.loads(text)
 
 
 @pytest.fixture
@@ -159,6 +176,25 @@ def test_commands_run(page, workplace, capfd, monkeypatch):
     for arguments in commands(page):
         if "--out" in arguments and Path(arguments[arguments.index("--out") + 1]).exists():
             arguments = [*arguments, "--force"]  # a page may make what another takes for granted
+        assert run(in_small(arguments, sample)) == 0, f"cormorant {shlex.join(arguments)}\n{capfd.readouterr().err}"
+
+
+def examples() -> list[list[str]]:
+    """Arguments of the commands in the help of the verbs, `fit` first: it makes what others look at."""
+    from cormorant.cli.app import app
+
+    helps = [inspect.getdoc(command.callback) or "" for command in app.registered_commands]
+    lines = [line for text in helps for line in re.findall(r"^Example: cormorant (.*)$", text, flags=re.MULTILINE)]
+    return sorted(map(shlex.split, lines), key=lambda arguments: arguments[0] != "fit")
+
+
+@pytest.mark.usefixtures("files", "served_once")
+def test_examples_of_the_help_run(workplace, capfd, monkeypatch):
+    monkeypatch.setattr("cormorant.cli.demo.QUICK", Scale(n_components=5, n_dims=2, max_epochs=2, n_sweeps=3))
+    sample = workplace / "sample.npz"
+    write(load_nyt().rows(slice(0, 300)), sample)
+    assert len({arguments[0] for arguments in examples()}) == 12
+    for arguments in examples():
         assert run(in_small(arguments, sample)) == 0, f"cormorant {shlex.join(arguments)}\n{capfd.readouterr().err}"
 
 

@@ -27,6 +27,7 @@ TUTORIALS: dict[str, str | None] = {
     "hospital_discharges": "nhds2010_icd9",
     "recommendation": "movielens_latest_small",
     "single_cells": "pbmc_facs",
+    "images": "mnist_t10k_binary",
     "measures": None,
     "own_measure": None,
 }

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import cormorant as library
+from cormorant.cli.demo import Scale
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,15 @@ def test_correlation_helps(told):
     record = json.loads((told[0] / "run.json").read_text())
     hgp, cnpf = (model["perplexity"]["0.1"] for model in record["models"])
     assert cnpf < hgp < 3002
+
+
+def test_it_speaks_to_machines(cormorant, workplace, monkeypatch):
+    monkeypatch.setattr("cormorant.cli.demo.QUICK", Scale(n_components=4, n_dims=2, max_epochs=2, n_sweeps=3))
+    ran = cormorant("demo", "--quick", "--json")
+    assert ran.code == 0
+    assert [model["model"] for model in ran.json["models"]] == ["hgp", "cnpf"]
+    assert ran.json["out"] == "demo-output"
+    assert list(pd.read_csv("demo-output/comparison.csv")["model"]) == ["hgp", "cnpf"]
 
 
 def test_it_replaces_nothing(cormorant, told):

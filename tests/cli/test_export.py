@@ -71,7 +71,7 @@ def test_force_spares_what_is_not_ours(cormorant, fit_folder, workplace):
         (["--format", "xls"], "--format must be one of csv, graphml, gexf, h5ad, arviz; got 'xls'"),
         (["--format", "csv", "--among", "3"], "--among does nothing for --format csv"),
         (["--format", "gexf", "--counts", "nyt"], "--counts does nothing for --format gexf"),
-        (["--format", "gexf", "--least", "2"], "least must be a correlation in [0, 1]"),
+        (["--format", "gexf", "--least", "2"], "Invalid value for '--least'"),
         (["--format", "h5ad", "--counts", "nyt"], "columns of the fit"),
     ],
 )

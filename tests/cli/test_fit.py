@@ -105,7 +105,7 @@ def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, full_di
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "lda"], "one of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp; got 'lda'"),
+        (["--model", "lda"], "--model must be one of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp, "),
         (["--model", "hgp", "--dims", "3"], "--dims does nothing here: hgp has none"),
         (["--model", "hgp", "--sigma-m2", "3"], "--sigma-m2 does nothing here"),
         (["--validation", "most"], "--validation must be 'auto', a fraction"),
@@ -162,6 +162,7 @@ def test_an_interrupted_fit_is_kept(cormorant, counts_file, tmp_path, monkeypatc
     assert ran.code == 1
     last = ran.err.splitlines()[-1]  # after a note on the truncation
     assert last == f"error: interrupted after 3 epochs; the state so far is kept, in {tmp_path / 'fit'}."
+    assert ran.err.count("the state so far is kept") == 1  # said once
     assert library.load(tmp_path / "fit").interrupted_
 
 

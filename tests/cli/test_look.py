@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import cormorant as library
-from cormorant.models.cnpf import MODELS
+from cormorant.estimators.registry import ALL
 
 from .conftest import SHORT
 
@@ -58,7 +58,7 @@ def test_a_model_without_correlations_says_so(cormorant, counts_file, tmp_path):
 def test_info(cormorant):
     ran = cormorant("info", "--json")
     assert ran.json["versions"]["cormorant"] == library.__version__
-    assert set(ran.json["models"]) == set(MODELS)
+    assert set(ran.json["models"]) == set(ALL)
     assert "Models" in cormorant("info").out
 
 

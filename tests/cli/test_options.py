@@ -8,9 +8,12 @@ import pytest
 from cormorant.cli.options import FIT, READ, SIMULATE, batch_size, number_or_word, stop_words
 from cormorant.data.readers.registry import FORMATS
 from cormorant.datasets import simulate, simulate_prior
-from cormorant.estimators import ESTIMATORS
+from cormorant.datasets.features import simulate_features
+from cormorant.estimators import ESTIMATORS, FEATURE_ESTIMATORS
 from cormorant.estimators.parameters import ALLOCATIONS, DEFAULTS
+from cormorant.estimators.registry import ALL
 from cormorant.inference.tops import TOPS
+from cormorant.models.features import LIKELIHOODS
 
 NOT_OPTIONS = {"callbacks", "verbose", "warm_start", "random_state"}  # the last is --seed, which the split shares
 
@@ -24,7 +27,7 @@ def option(table, parameter):
 
 
 def test_every_parameter_of_the_estimators_has_an_option():
-    assert parameters(FIT) == {name for cls in ESTIMATORS.values() for name in cls().get_params()} - NOT_OPTIONS
+    assert parameters(FIT) == {name for cls in ALL.values() for name in cls().get_params()} - NOT_OPTIONS
 
 
 def test_every_option_of_the_readers_is_there():
@@ -33,21 +36,38 @@ def test_every_option_of_the_readers_is_there():
 
 
 def test_every_number_of_the_simulator_is_there():
-    assert parameters(SIMULATE) == set(inspect.signature(simulate).parameters) - {"model", "locations", "seed"}
+    functions = simulate, simulate_features
+    known = {name for function in functions for name in inspect.signature(function).parameters}
+    # Noise is that of real numbers, which a file of counts cannot hold.
+    assert parameters(SIMULATE) == known - {"model", "locations", "seed", "noise"}
     sizes = {setting.parameter for setting in SIMULATE if setting.panel == "Size"}
     assert sizes == set(inspect.signature(simulate_prior).parameters) - {"model", "top", "row_total", "hyper", "seed"}
 
 
+def defaults(functions):
+    return {name: value.default for f in functions for name, value in inspect.signature(f).parameters.items()}
+
+
 @pytest.mark.parametrize(
-    ("table", "functions"),
-    [(FIT, [cls.__init__ for cls in ESTIMATORS.values()]), (SIMULATE, [simulate])],
+    ("table", "of_counts", "of_features"),
+    [
+        (FIT, [cls.__init__ for cls in ESTIMATORS.values()], [cls.__init__ for cls in FEATURE_ESTIMATORS.values()]),
+        (SIMULATE, [simulate], [simulate_features]),
+    ],
     ids=["fit", "simulate"],
 )
-def test_the_help_tells_the_defaults(table, functions):
-    defaults = {name: value for f in functions for name, value in inspect.signature(f).parameters.items()}
+def test_the_help_tells_the_defaults(table, of_counts, of_features):
+    """Those of models of counts, and in brackets those of features where they differ."""
+    usual, features = defaults(of_counts), defaults(of_features)
     for setting in table:
+        if setting.parameter in usual and setting.parameter in features:
+            differs = features[setting.parameter] != usual[setting.parameter]
+            told = re.search(r"\(features: (\S+?)\)", setting.help)
+            assert (told and told[1]) == (str(features[setting.parameter]) if differs else None), setting.flag
+        if (table, setting.parameter) == (SIMULATE, "likelihood"):
+            continue  # its default is that of real numbers, and so it has to be given
         told = re.search(r"Default: (\S+?)[.,;]?(\s|$)", setting.help)
-        actual = defaults[setting.parameter].default
+        actual = (features | usual)[setting.parameter]
         if told and actual is not None:
             assert told[1] == str(actual), setting.flag
         else:  # None: what it means depends on the data, or is the scheme's own
@@ -63,12 +83,15 @@ def test_the_help_tells_the_choices():
         assert name in option(FIT, "allocation").help
     for name in FORMATS:
         assert name in option(READ, "format").help
+    for name in LIKELIHOODS:
+        assert name in option(FIT, "likelihood").help
 
 
-@pytest.mark.parametrize("verb", ["fit", "compare"])
-def test_models_are_named_in_the_help(cormorant, verb):
-    for model in ESTIMATORS:
-        assert model in cormorant(verb, "--help").out
+@pytest.mark.parametrize(("verb", "models"), [("fit", ALL), ("simulate", ALL), ("compare", ESTIMATORS)])
+def test_models_are_named_in_the_help(cormorant, verb, models):
+    told = " ".join(cormorant(verb, "--help").out.replace("│", " ").split())
+    for model in models:
+        assert model in told
 
 
 def test_flags_differ():
@@ -83,3 +106,5 @@ def test_texts_are_read(tmp_path):
     (tmp_path / "words.txt").write_text("the\na\n")
     found = [stop_words(text) for text in ("english", "none", str(tmp_path / "words.txt"))]
     assert found == ["english", None, ["the", "a"]]
+    with pytest.raises(ValueError, match=r"--stop-words must be .*; nowhere could not be read \(No such file"):
+        stop_words("nowhere")

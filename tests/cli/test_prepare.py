@@ -119,3 +119,32 @@ def test_filters_in_their_order():
     assert filter_counts(counts, 2, 2, 0).column_names.tolist() == ["a", "b"]
     kept = filter_counts(counts, 2, 2, 2)  # the last row has only one count left in these columns
     np.testing.assert_array_equal(kept.tocsr().toarray(), [[1, 8], [1, 1]])
+
+
+def test_fractions_that_were_accepted_can_be_fitted(cormorant, workplace):
+    lines = [f"r{i % 9},c{i % 4},{1 + i % 3}.5" for i in range(36)]
+    (workplace / "shares.csv").write_text("\n".join(["row,column,count", *lines]))
+    refused = cormorant("prepare", "shares.csv", "--out", "shares.npz")
+    assert refused.code == 2
+    assert "cormorant prepare --weights accepts fractions" in refused.err
+    assert cormorant("prepare", "shares.csv", "--weights", "--out", "shares.npz").code == 0
+    short = ["--components", 2, "--dims", 1, "--max-epochs", 2, "--quiet"]
+    assert cormorant("fit", "shares.npz", "--out", "fit", *short).code == 0
+    assert cormorant("evaluate", "fit", "shares.npz").code == 0
+
+
+def test_nothing_to_count(cormorant, workplace):
+    (workplace / "labels.svm").write_text("1\n")
+    ran = cormorant("prepare", "labels.svm", "--out", "counts.npz")
+    assert ran.code == 2
+    assert ran.err.startswith("error: there is nothing to count: the source has 1 rows x 0 columns")
+
+
+def test_text_that_is_named_npz(cormorant, workplace):
+    (workplace / "notes.npz").write_text("no matrix\n")
+    for command in (["prepare", "notes.npz", "--out", "counts.npz"], ["fit", "notes.npz", "--out", "fit"]):
+        ran = cormorant(*command)
+        assert ran.code == 2
+        assert ran.err.startswith("error: notes.npz: not a sparse matrix")
+        assert "pickle" not in ran.err
+        assert len(ran.err.splitlines()) == 1

@@ -5,7 +5,7 @@ import pytest
 
 import cormorant as library
 from cormorant.cli.evaluate import held_out_rows
-from cormorant.data import split_entries, write
+from cormorant.data import Counts, split_entries, write
 from cormorant.evaluation import perplexity, ranking_metrics
 
 from .conftest import SHORT, SMALL
@@ -56,11 +56,16 @@ def test_evaluate_wants_the_columns_of_the_fit(cormorant, fit_folder, counts, tm
     write(counts.columns(slice(0, 20)), tmp_path / "narrow.npz")
     narrow = cormorant("evaluate", fit_folder, tmp_path / "narrow.npz")
     assert narrow.code == 2
-    assert "30 columns" in narrow.err
+    assert "the counts must have the 30 columns of the fit, in their order; they have only 20 of them" in narrow.err
+    assert "cormorant prepare --vocabulary FILE" in narrow.err
     write(counts.columns(np.arange(30)[::-1]), tmp_path / "turned.npz")
     turned = cormorant("evaluate", fit_folder, tmp_path / "turned.npz")
     assert turned.code == 2
     assert "another order" in turned.err
+    nameless = Counts(counts.indptr, counts.indices, counts.data, counts.shape).columns(slice(0, 20))
+    write(nameless, tmp_path / "nameless.npz")
+    ran = cormorant("rows", fit_folder, tmp_path / "nameless.npz")
+    assert ran.err == "error: the counts must have the 30 columns of the fit; they have 20.\n"
 
 
 def test_evaluate_shows_a_table(cormorant, fit_folder, counts_file):
@@ -108,11 +113,13 @@ def test_an_interrupted_comparison_shows_what_is_finished(cormorant, counts_file
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--models", "hgp,scaled-hgp"], "--dims does nothing here: hgp, scaled-hgp has none"),
-        (["--models", "hgp,lda"], "got 'lda'"),
+        (["--models", "hgp,scaled-hgp"], "--dims does nothing here: hgp, scaled-hgp have none"),
+        (["--models", "hgp,lda"], "--model must be one of cnpf,"),
+        (["--models", "cnpf,ibp"], "--models are compared by perplexity, which models of counts have and ibp has not"),
         (["--models", ","], "at least one model"),
-        (["--observed", "1.5"], "--observed must be shares between 0 and 1"),
-        (["--observed", "half"], "--observed must be shares between 0 and 1"),
+        (["--observed", "1.5"], "--observed must be different shares between 0 and 1"),
+        (["--observed", "half"], "--observed must be different shares between 0 and 1"),
+        (["--observed", "0.1,0.10"], "--observed must be different shares between 0 and 1"),
         (["--holdout", "300"], "--holdout"),
     ],
 )

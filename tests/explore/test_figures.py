@@ -322,3 +322,11 @@ def test_text_is_cut_to_its_room():
     assert cut("components", 0.0, 8) == "…"
     assert whole_words("one two three", text_width("one two", 8) + 1, 8) == "one two"
     assert whole_words("incomprehensible", 20.0, 8).endswith("…")
+
+
+def test_ranks_and_epochs_are_whole_numbers(model):
+    """However few there are: between two of them there is nothing to read."""
+    model.history_ = [{"epoch": 5, "perplexity": 9.0, "bound": None}]
+    for draw in (figures.sorted_weights, figures.convergence):
+        ticks = draw(model).get_xticks()
+        np.testing.assert_array_equal(ticks, ticks.astype(int))

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from cormorant.data import as_counts
 from cormorant.datasets.features import bars, simulate_features
 from cormorant.estimators import (
     FEATURE_ESTIMATORS,
@@ -25,9 +26,13 @@ from cormorant.estimators import (
     TruncationWarning,
     load,
 )
+from cormorant.estimators.feature_parameters import INFERENCES
 from cormorant.models.features import LIKELIHOODS, log_density
 
-PAIRS = [(name, likelihood) for name in FEATURE_ESTIMATORS for likelihood in LIKELIHOODS]
+# Every model x likelihood x inference that there is: counts are sampled only.
+CONTRACT = [
+    case for case in product(FEATURE_ESTIMATORS, LIKELIHOODS, INFERENCES) if case[1:] != ("poisson", "structured")
+]
 
 
 def small(name="beta-features", **parameters):
@@ -56,10 +61,10 @@ def test_check_estimator(name):
         check_estimator(small(name, n_components=2, n_sweeps=4, n_samples=2), on_skip=None)
 
 
-@pytest.mark.parametrize(("name", "likelihood"), PAIRS)
-def test_every_model_fits_predicts_and_saves(name, likelihood, data, tmp_path):
-    y = data[likelihood]
-    model = quietly(small(name, likelihood=likelihood).fit, y)
+@pytest.mark.parametrize(("name", "likelihood", "inference"), CONTRACT)
+def test_every_model_is_simulated_fitted_saved_and_repeated(name, likelihood, inference, tmp_path):
+    y = simulate_features(name, likelihood, n_rows=60, n_columns=8, seed=1).y
+    model = quietly(small(name, likelihood=likelihood, inference=inference).fit, y)
     z = model.transform(y)
     assert z.shape == (60, 6)
     assert ((z >= 0) & (z <= 1)).all()
@@ -68,23 +73,29 @@ def test_every_model_fits_predicts_and_saves(name, likelihood, data, tmp_path):
     assert np.isfinite(model.score(y))
     assert model.inverse_transform(z).shape == y.shape
     assert model.locations_.shape == (6, 0 if name == "ibp" else 2)
+    again = quietly(small(name, likelihood=likelihood, inference=inference).fit, y)
+    np.testing.assert_array_equal(again.components_, model.components_)
     loaded = load(model.save(tmp_path / "model"))
     assert type(loaded) is type(model)
     np.testing.assert_array_equal(loaded.transform(y), z)
     np.testing.assert_array_equal(loaded.predict_mean(y), model.predict_mean(y))
+    assert loaded.score(y) == model.score(y)
     assert loaded.get_params() == model.get_params()
     assert loaded.stop_reason_ == model.stop_reason_
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
-def test_structured_inference_fits_and_saves(likelihood, data, tmp_path):
-    y = data[likelihood]
-    model = quietly(small(likelihood=likelihood, inference="structured").fit, y)
-    assert np.isfinite(model.bound_)
-    assert model.samples_ == []
-    loaded = load(model.save(tmp_path / "model"))
-    np.testing.assert_array_equal(loaded.transform(y), model.transform(y))
-    assert loaded.score(y) == model.score(y)
+@pytest.mark.parametrize(("name", "likelihood", "inference"), CONTRACT)
+def test_bounds_are_those_of_structured_fits_and_never_fall(name, likelihood, inference, data):
+    model = quietly(small(name, likelihood=likelihood, inference=inference).fit, data[likelihood])
+    stages: dict[str, list[float]] = {}
+    for info in model.history_:
+        if info["bound"] is not None:
+            stages.setdefault(info["stage"], []).append(info["bound"])
+    assert stages  # a sampler begins with a structured fit
+    for bounds in stages.values():
+        assert np.diff(bounds).min() > -1e-9 * np.abs(bounds).max()  # rounding
+    assert (model.bound_ is None) == (inference == "gibbs")
+    assert bool(model.samples_) == (inference == "gibbs")
 
 
 def test_the_same_seed_gives_the_same_fit_for_any_number_of_threads(data):
@@ -126,15 +137,26 @@ def matched_accuracy(z, probability):
     return agree[rows, columns].mean(), columns
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
-def test_bars_are_found(likelihood):
-    """The classic images: every bar a feature, and few features beside them."""
-    truth = bars(300, 4, likelihood=likelihood, seed=2)
-    model = quietly(BetaBernoulliFeatures(14, 2, likelihood=likelihood, n_sweeps=120, random_state=0).fit, truth.y)
+def found_bars(likelihood, seed):
+    """Accuracy of the features matched to the bars, and how alike the worst matched atom is to its bar."""
+    truth = bars(300, 4, likelihood=likelihood, seed=seed)
+    model = quietly(BetaBernoulliFeatures(14, 2, likelihood=likelihood, random_state=seed).fit, truth.y)
     accuracy, columns = matched_accuracy(truth.z, model.transform(truth.y))
+    return accuracy, np.diag(np.corrcoef(truth.atoms, model.components_[columns])[:8, 8:]).min()
+
+
+def test_bars_are_found():
+    """The classic images: every bar a feature. Who knows the bars and the noise has an accuracy of .965 to .98."""
+    accuracy, alike = found_bars("gaussian", 0)
     assert accuracy > 0.95
-    shapes = np.corrcoef(truth.atoms, model.components_[columns])[:8, 8:]
-    assert np.diag(shapes).min() > 0.9
+    assert alike > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_bars_are_found_again_and_again(likelihood):
+    """The mean over five draws of images, so that no lucky one decides. Binary images allow .972 at best."""
+    assert np.mean([found_bars(likelihood, seed)[0] for seed in range(5)]) > 0.95
 
 
 @pytest.mark.parametrize("cls", [BetaBernoulliFeatures, GammaBernoulliFeatures])
@@ -244,8 +266,23 @@ def test_bad_entries(likelihood, entry, message, data):
         small(likelihood=likelihood).fit(y)
 
 
+def test_masked_arrays_and_counts(data):
+    """What a masked array hides is missing; counts with names must have the columns of the fit."""
+    y = data["poisson"]
+    hidden = np.random.default_rng(7).random(y.shape) < 0.2
+    first = quietly(small(likelihood="poisson").fit, np.ma.MaskedArray(y, hidden))
+    second = quietly(small(likelihood="poisson").fit, y, mask=sparse.csr_matrix(hidden))
+    np.testing.assert_array_equal(first.components_, second.components_)
+    counts = as_counts(y, column_names=[f"c{i}" for i in range(8)])
+    named = quietly(small(likelihood="poisson").fit, counts)
+    with pytest.raises(ValueError, match="the columns in another order"):
+        named.transform(counts.columns([f"c{i}" for i in reversed(range(8))]))
+
+
 def test_bad_masks_and_shapes(data):
     y = data["gaussian"]
+    with pytest.raises(ValueError, match="row 0, column 0 is NaN"):
+        small().fit(y, mask=np.full(y.shape, np.nan))
     with pytest.raises(ValueError, match=r"mask must be truth values .* got shape \(60, 7\)"):
         small().fit(y, mask=np.zeros((60, 7)))
     with pytest.raises(ValueError, match="mask must be truth values"):

@@ -54,6 +54,21 @@ def test_the_bound_never_falls(model, likelihood, missing):
     assert bounds[-1] > bounds[0] + 10.0
 
 
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
+def test_without_a_field_features_are_an_indian_buffet(likelihood):
+    """F = 0: locations at zero stay there, and every other number of the fit is the IBP's, up to rounding."""
+    correlated, limit = Problem("beta-features", likelihood, True), Problem("ibp", likelihood, True)
+    correlated.globals = replace(limit.globals, locations=np.zeros((T, 2)))
+    first, second = (problem.run(20) for problem in (correlated, limit))
+    assert not first.state.globals.locations.any()
+    for name in ("atoms", "log_odds", "usage"):
+        ours, theirs = (getattr(end.state.globals, name) for end in (first, second))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    # The bounds differ by log p(l = 0), a constant.
+    bounds = [np.array([info.bound for info in end.history]) for end in (first, second)]
+    np.testing.assert_allclose(bounds[0] - bounds[1], -T * np.log(2.0 * np.pi * 0.7), rtol=1e-6)
+
+
 HELD = [("beta-features", "gaussian", True), ("gamma-features", "bernoulli", False)]
 
 

@@ -12,9 +12,12 @@ import numpy as np
 from cormorant.backends import random
 from cormorant.backends.compiled import Threads, compiled
 
-STRETCH = 8  # ratios multiplied before a logarithm is taken
+STRIP = 32  # columns whose products are summed at a time
+FOLDS = 4  # halvings of a row of ratios by multiplication, before logarithms are taken
 FAR = 1e130  # odds beyond it (or below its inverse) are certainty
-LARGEST_LOGIT = 40.0  # of an atom of binary data: e^-40 is no chance at all, and a stretch of ratios stays finite
+LARGEST_LOGIT = (
+    40.0  # of an atom of binary data: e^-40 is no chance at all, and the product of 2^FOLDS ratios stays finite
+)
 
 
 @compiled
@@ -88,11 +91,26 @@ def _draw_poisson(first, last, y, observed, atoms, eta, noise, seed, ids, z, pro
 
 
 @compiled
+def _log_product(ratios):
+    """Log of their product: the far half onto the near one, a few times over, then a logarithm of each; spoils them."""
+    length = len(ratios)
+    for _ in range(FOLDS):
+        half = (length + 1) // 2
+        for i in range(length - half):
+            ratios[i] *= ratios[half + i]
+        length = half
+    total = 0.0
+    for i in range(length):
+        total += math.log(ratios[i])
+    return total
+
+
+@compiled
 def _draw_bernoulli(first, last, y, observed, atoms, eta, noise, seed, ids, z, probability):
     """Odds in place of logits: prod_i (1 + o_i) / (1 + o_i e^a_ki) needs no exponential in the inner loop."""
     n_columns, n_features = y.shape[1], z.shape[1]
     grow, shrink = np.exp(atoms), np.exp(-atoms)
-    odds = np.empty(n_columns)
+    odds, ratios = np.empty(n_columns), np.empty(n_columns)
     for n in range(first, last):
         s = random.stream(seed, ids[n])
         for i in range(n_columns):
@@ -109,12 +127,9 @@ def _draw_bernoulli(first, last, y, observed, atoms, eta, noise, seed, ids, z, p
             gain = 0.0
             for i in range(n_columns):
                 gain += y[n, i] * a[i]
-            change_of_log = 0.0
-            for begin in range(0, n_columns, STRETCH):
-                ratio = 1.0
-                for i in range(begin, min(begin + STRETCH, n_columns)):
-                    ratio *= (1.0 + odds[i]) / (1.0 + odds[i] * factor[i])
-                change_of_log += math.log(ratio)
+            for i in range(n_columns):
+                ratios[i] = (1.0 + odds[i]) / (1.0 + odds[i] * factor[i])
+            change_of_log = _log_product(ratios)
             gain += -change_of_log if on else change_of_log
             if _choose(s, eta[n, k] + gain, z, probability, n, k) != 0.0:
                 for i in range(n_columns):
@@ -122,7 +137,7 @@ def _draw_bernoulli(first, last, y, observed, atoms, eta, noise, seed, ids, z, p
 
 
 @compiled
-def _column_products(first, last, z, weights, out):
+def _column_products(z, weights, out):
     """out[pair, i] = sum_n weights_ni z~_nj z~_nk with z~ = (1, z), over the pairs that a row has on."""
     size = z.shape[1] + 1
     on = np.empty(size, np.int64)
@@ -137,7 +152,7 @@ def _column_products(first, last, z, weights, out):
             start = on[p] * (on[p] + 1) // 2
             for q in range(p + 1):
                 total = out[start + on[q]]
-                for i in range(first, last):
+                for i in range(weights.shape[1]):
                     total[i] += weights[n, i]
 
 
@@ -180,12 +195,20 @@ def draw_features(threads: Threads, likelihood, y, observed, atoms, eta, noise, 
 def column_products(threads: Threads, z, weights):
     """sum_n weights_ni z~_n z~_n^T of every column, packed (twin: ``weights.T @ pack_products(z~)``).
 
-    Threads own columns, so that their number changes nothing.
+    Threads own strips of columns, so that their number changes nothing; the sums of a strip stay in the cache.
     """
-    size = z.shape[1] + 1
-    out = np.zeros((size * (size + 1) // 2, weights.shape[1]))
-    threads.over(lambda first, last: _column_products(first, last, z, weights, out), weights.shape[1])
-    return out.T
+    size, n_columns = z.shape[1] + 1, weights.shape[1]
+    out = np.empty((n_columns, size * (size + 1) // 2))
+
+    def work(first, last):
+        for begin in range(STRIP * first, min(STRIP * last, n_columns), STRIP):
+            end = min(begin + STRIP, n_columns)
+            sums = np.zeros((out.shape[1], end - begin))
+            _column_products(z, np.ascontiguousarray(weights[:, begin:end]), sums)
+            out[begin:end] = sums.T
+
+    threads.over(work, -(-n_columns // STRIP))
+    return out
 
 
 def solve_probabilities(threads: Threads, linear, products, eta, rho, sweeps):

@@ -45,7 +45,7 @@ def cormorant(
 
     Begin with: cormorant demo
     """
-    # `debug` stands here for the help: `run` finds the option anywhere on the line and takes it out.
+    # `debug` stands here for the help: `run_command` finds the option anywhere on the line and takes it out.
     if context.invoked_subcommand is None:
         out.print(context.get_help())
 

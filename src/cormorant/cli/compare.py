@@ -10,7 +10,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
-from cormorant.cli.settings import check_settings, make_estimator
+from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
 
@@ -43,9 +43,12 @@ def compare(
     chosen, shares = list(dict.fromkeys(o.names(models))), o.fractions(observed)
     if not chosen:
         raise ValueError("--models must name at least one model, for example hgp,cnpf.")
-    for name in chosen:
-        make_estimator(name, settings, seed)  # a wrong name or value is told before any fit
-    check_settings(chosen, settings)
+    check_settings(chosen, settings, seed)
+    if features := [name for name in chosen if is_feature_model(name)]:
+        raise ValueError(
+            f"--models are compared by perplexity, which models of counts have and {features[0]} has not; "
+            "score it by cormorant fit --holdout and cormorant evaluate."
+        )
     data = load_counts(counts)
     if not quiet:
         say(f"{counts}: {describe(data)}; {holdout:,} rows held out")

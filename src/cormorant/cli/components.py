@@ -30,20 +30,24 @@ def components(
     Example: cormorant components nyt-cnpf --top 8 --by frex --limit 20
     """
     from cormorant.explore import tables
+    from cormorant.explore.fitted import has_features
+    from cormorant.explore.scores import check_score
 
+    check_score(by)
     model = load_fit(fit)
     table = tables.components(model, top, by=by).head(limit or model.n_components_used_)
     if json:
         print_json({"model": model.model.name, "components": records(table)})
     else:
         used = f"{model.n_components_used_} of {len(model.weights_)}"
-        print_components(table, f"{model.model.name}: {used} components in use")
+        what, share = ("features", "rows") if has_features(model) else ("components", "share")
+        print_components(table, f"{model.model.name}: {used} {what} in use", share)
 
 
-def print_components(table: pd.DataFrame, title: str) -> None:
-    """A line a component."""
+def print_components(table: pd.DataFrame, title: str, share: str = "share") -> None:
+    """A line a component; ``share`` heads its share of the counts, or of a feature that of the rows that show it."""
     lines = (
         [line["component"], f"{line['share']:.1%}", f"{line['weight']:.3f}", line["top_columns"]]
         for line in records(table)
     )
-    print_table(title, ["component", "share", "weight", "top columns"], lines)
+    print_table(title, ["component", share, "weight", "top columns"], lines)

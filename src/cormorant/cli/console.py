@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -18,7 +22,37 @@ if TYPE_CHECKING:
 out = Console(highlight=False, markup=False)
 err = Console(highlight=False, markup=False, stderr=True)
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a disk says that takes no more
 NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?%?")
+
+
+class OutputError(OSError):
+    """A place that cannot be written to."""
+
+
+@contextmanager
+def writing_results() -> Iterator[None]:
+    """Results reach standard output whole, or it is said in one line why not; a reader that has left is no fault."""
+    try:
+        yield
+        if sys.stdout is not None:  # closed by the shell (>&-): nobody wants the results
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_the_rest()
+    except OSError as error:
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        _discard_the_rest()
+        raise OutputError(
+            f"standard output could not be written: {error.strerror}. Free the disk, or send the results elsewhere."
+        ) from error
+
+
+def _discard_the_rest() -> None:
+    """What is still to be written goes nowhere, or Python would fail again on its way out."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def say(message: str) -> None:
@@ -47,14 +81,15 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def print_table(title: str, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    """A table; numbers to the right, everything as plain text."""
+    """A table under its title; numbers to the right, everything as plain text."""
     rows = [[printable(_shown(value)) for value in line] for line in lines]
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table()
     for i, name in enumerate(header):
         numeric = all(NUMBER.fullmatch(row[i]) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
     for row in rows:
         table.add_row(*map(Text, row))
+    out.print(Text(title, style="bold"), soft_wrap=True)  # by itself: a table would break it at its own width
     out.print(table)
 
 

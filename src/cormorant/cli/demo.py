@@ -14,7 +14,7 @@ from cormorant.cli.components import print_components
 from cormorant.cli.console import say
 from cormorant.cli.correlations import print_pairs
 from cormorant.cli.fit import split_rows
-from cormorant.cli.outputs import check_output, new_folder
+from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record, write_record
 from cormorant.cli.sources import SAMPLE, describe
 from cormorant.cli.watching import watching
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cormorant.evaluation import Comparison
 
 HELD_OUT, OBSERVED, SEED = 1000, (0.1, 0.5), 1
-PAGE = "page.html"
+PAGE, TABLES = "page.html", ("components.csv", "correlations.csv", "comparison.csv")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def demo(
         "demo-output"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Small and short: seconds, with rougher results.")] = False,
+    json: o.Json = False,
     force: o.Force = False,
 ) -> None:
     """Fit the embedded New York Times sample with and without correlations, and show what comes out.
@@ -64,22 +65,27 @@ def demo(
     found = _fit(counts, QUICK if quick else FULL)
     cnpf = found.models["cnpf"]
     components, pairs = tables.components(cnpf), tables.correlated_pairs(cnpf)
-    print_components(components.head(20), "The 20 most used components of CNPF")
-    print_pairs(pairs)
-    print_comparison(found)
+    if not json:
+        print_components(components.head(20), "The 20 most used components of CNPF")
+        print_pairs(pairs)
+        print_comparison(found)
     with new_folder(out) as (folder, record):
         _save_fits(found, counts, folder)
-        export.flat_lists(components).to_csv(folder / "components.csv", index=False)
-        export.flat_lists(pairs).to_csv(folder / "correlations.csv", index=False)
-        found.table().to_csv(folder / "comparison.csv")
+        written = export.flat_lists(components), export.flat_lists(pairs), found.table().reset_index()
+        for name, table in zip(TABLES, written, strict=True):
+            table.to_csv(folder / name, index=False)
         page.write(cnpf, folder / PAGE, title="New York Times articles")
         figures = _draw(found, folder)
         record |= {"command": "demo", "quick": quick, "seed": SEED, "models": found.records}
-    say("Figures, tables (CSV), the interactive page and both fitted models:")
-    for name in (*figures, "components.csv", "correlations.csv", "comparison.csv", PAGE):
-        say(f"  {out / name}")
-    say(f"Open {out / PAGE} in a browser, or look further with:")
-    say(f"  cormorant correlations {out / 'cnpf'} --pairs 20")
+    report(
+        out,
+        record,
+        json,
+        "Figures, tables (CSV), the interactive page and both fitted models:",
+        *(f"  {out / name}" for name in (*figures, *TABLES, PAGE)),
+        f"Open {out / PAGE} in a browser, or look further with:",
+        f"  cormorant correlations {out / 'cnpf'} --pairs 20",
+    )
 
 
 def _fit(counts: Counts, scale: Scale) -> Comparison:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import typer
 
+from cormorant.cli import INTERRUPTED
 from cormorant.cli.options import FIT, READ, SIMULATE
 
 USAGE, FAILURE = 2, 1
@@ -21,17 +22,28 @@ _TYPER_ERROR = cast(type[Exception], typer.BadParameter.__bases__[0])
 _OPTIONS = {setting.parameter: setting.flag.split("/")[0] for setting in (*SIMULATE, *READ, *FIT)} | {
     "n_held_out": "--holdout",
     "random_state": "--seed",
-    "query": "--query",
+    **{name: f"--{name}" for name in ("query", "model", "models", "observed", "by", "among", "least", "port", "seed")},
 }
 _WORDS = {
     "pass overwrite=True": "add --force",
     "give format= one of": "say which by cormorant prepare --format, one of",
     "weights=True accepts fractions": "cormorant prepare --weights accepts fractions",
+    "X must be given": "--counts must be given",
+    "set validation to": "set --validation to",
+    "whole number or None (-1": "whole number (-1",
+    "Choose them by name: as_counts(X).columns(model.column_names_).": "Read their source again by cormorant prepare "
+    "--vocabulary FILE, where FILE names the columns of the fit, one a line.",
 }
-
-
-class OutputError(OSError):
-    """A place that cannot be written to."""
+_PATTERNS = {
+    r"^X has (\d+) features, but \w+ is expecting (\d+) features as input": (
+        r"the counts must have the \2 columns of the fit; they have \1"
+    ),
+    r"^X must have (the \d+ columns of the fit, in their order); it has": r"the counts must have \1; they have",
+    r"^X must have": "the counts must have",
+    r"is not a saved model: (it .*?)(?:; give the folder that save wrote)?\.$": (
+        r"is not a saved model: \1. Give the folder that cormorant fit wrote."
+    ),
+}
 
 
 class StoppedEarly(Exception):
@@ -49,7 +61,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, StoppedEarly):
         return in_options(_one_line(error)), FAILURE
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; nothing was written. Run the command again.", FAILURE
+        return INTERRUPTED, FAILURE
     if isinstance(error, FileNotFoundError):
         return _missing(error), USAGE
     if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
@@ -57,7 +69,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, ValueError) and _is_ours(error):
         return in_options(_one_line(error)), USAGE
     if isinstance(error, OSError | ImportError):
-        return _one_line(error), FAILURE
+        return in_options(_one_line(error)), FAILURE
     if isinstance(error, MemoryError):
         return "out of memory: fewer --components, or a smaller --batch-size, need less.", FAILURE
     return f"{type(error).__name__}: {_one_line(error)} (a bug? --debug shows where)", FAILURE
@@ -70,9 +82,13 @@ def in_options(message: str) -> str:
     """
     for words, ours in _WORDS.items():
         message = message.replace(words, ours)
+    for pattern, ours in _PATTERNS.items():
+        message = re.sub(pattern, ours, message)
     for parameter, option in _OPTIONS.items():
         place = rf"\b{parameter}\b(?!=)" if "_" in parameter else rf"^{parameter}(?= must )"
         message = re.sub(place, option, message)
+        message = re.sub(rf"\b{parameter}=(?:'([^']*)'|([\w.]+))", rf"{option} \1\2", message)
+        message = re.sub(rf"\b{parameter}=(?!\w)", option, message)
     return message
 
 
@@ -83,7 +99,7 @@ def _usage(error: Any) -> str:
 
 def _missing(error: FileNotFoundError) -> str:
     if error.filename is None:  # our own, with a sentence
-        return _one_line(error)
+        return in_options(_one_line(error))
     return f"{error.filename} does not exist; give the path of a file, or nyt for the embedded sample."
 
 

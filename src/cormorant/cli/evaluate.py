@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cormorant.cli import options as o
 from cormorant.cli.console import note, print_json, print_table
-from cormorant.cli.records import read_record
-from cormorant.cli.sources import counts_for, fingerprint, load_fit
+from cormorant.cli.fit import split_rows
+from cormorant.cli.records import fingerprint, read_record
+from cormorant.cli.sources import counts_for, load_fit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,15 +23,23 @@ def evaluate(
     fit: o.FitArgument,
     counts: o.CountsArgument,
     observed: o.Observed = "0.1,0.5",
-    top: Annotated[int, typer.Option("--top", min=1, help="Length of the list for recall and NDCG.")] = 20,
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Length of the list for recall and NDCG. Default: 20.")
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Perplexity and ranking metrics on the rows that the fit held out, or on all rows of another file.
 
+    Of features: the mean log density of the entries that are not shown.
+
     Example: cormorant evaluate nyt-cnpf nyt --observed 0.1,0.5
     """
+    from cormorant.explore.fitted import has_features
+
     shares = o.fractions(observed)
     model = load_fit(fit)
+    if has_features(model) and top is not None:
+        raise ValueError(f"--top does nothing here: {model.model.name} is scored by entries, not lists; leave it out.")
     data = counts_for(model, counts)
     record = read_record(fit)
     rows = held_out_rows(model, record, data)
@@ -37,9 +47,9 @@ def evaluate(
         note("the fit held no rows out, so these are the rows it was fitted to: the scores flatter it.")
     generators = _generators(record.get("seed", 0), len(shares), None if rows is None else data.n_rows)
     scored = data if rows is None else rows
+    score = _score_features if has_features(model) else _scorer(min(top or 20, scored.n_columns))
     scores = {
-        str(share): _score(model, scored, share, generator, min(top, scored.n_columns))
-        for share, generator in zip(shares, generators, strict=True)
+        str(share): score(model, scored, share, generator) for share, generator in zip(shares, generators, strict=True)
     }
     metrics = list(scores[str(shares[0])])
     if json:
@@ -48,18 +58,27 @@ def evaluate(
         print_json({**described, "rows": scored.n_rows, "held_out": rows is not None, **by_metric})
         return
     which = "rows" if rows is None else "held-out rows"
+    header = ["observed", *(metric.replace("_", " ") for metric in metrics)]
     lines = (
-        [f"{100 * float(share):g}%", f"{score['perplexity']:,.1f}", *(f"{score[m]:.3f}" for m in metrics[1:])]
-        for share, score in scores.items()
+        [f"{100 * float(share):g}%", *(f"{found[m]:,.1f}" if m == "perplexity" else f"{found[m]:.3f}" for m in metrics)]
+        for share, found in scores.items()
     )
-    print_table(f"{model.model.name} on {scored.n_rows:,} {which}", ["observed", *metrics], lines)
+    print_table(f"{model.model.name} on {scored.n_rows:,} {which}", header, lines)
 
 
 def held_out_rows(model: Any, record: dict[str, Any], data: Counts) -> Counts | None:
     """The rows that the fit kept aside, if the data are those it was fitted to and it kept any."""
-    if len(model.held_out_rows_) == 0 or not is_fitted_to(model, record, data):
+    if not is_fitted_to(model, record, data):
         return None
-    return data.rows(model.held_out_rows_)
+    kept = _held_out_index(model, record, data)
+    return data.rows(kept) if len(kept) else None
+
+
+def _held_out_index(model: Any, record: dict[str, Any], data: Counts) -> np.ndarray:
+    """Positions of the rows that the fit kept aside; models of features do not keep them, so they are drawn again."""
+    if hasattr(model, "held_out_rows_"):
+        return model.held_out_rows_
+    return split_rows(data, record.get("held_out", 0), record.get("seed", 0))[1]
 
 
 def is_fitted_to(model: Any, record: dict[str, Any], data: Counts) -> bool:
@@ -72,7 +91,8 @@ def is_fitted_to(model: Any, record: dict[str, Any], data: Counts) -> bool:
     if "counts_sha256" in record:
         return record["counts_sha256"] == fingerprint(data)
     weights = kept_weights(model)
-    return data.n_rows == (0 if weights is None else len(weights)) + len(model.held_out_rows_)
+    n_fitted = model.n_rows_seen_ if weights is None else len(weights)
+    return data.n_rows == n_fitted + len(getattr(model, "held_out_rows_", ()))
 
 
 def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.Generator]:
@@ -90,9 +110,19 @@ def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.G
     return entry_generators(first, seed, n)
 
 
-def _score(model: Any, rows: Counts, share: float, generator: np.random.Generator, top: int) -> dict[str, float]:
+def _scorer(top: int) -> Callable[..., dict[str, float]]:
+    """The scores of models of counts, with lists of so many columns."""
     from cormorant.data import split_entries
     from cormorant.evaluation import perplexity, ranking_metrics
 
-    shown, test = split_entries(rows, share, generator)
-    return {"perplexity": perplexity(model, shown, test), **ranking_metrics(model, shown, test, top)}
+    def score(model: Any, rows: Counts, share: float, generator: np.random.Generator) -> dict[str, float]:
+        shown, test = split_entries(rows, share, generator)
+        return {"perplexity": perplexity(model, shown, test), **ranking_metrics(model, shown, test, top)}
+
+    return score
+
+
+def _score_features(model: Any, rows: Counts, share: float, generator: np.random.Generator) -> dict[str, float]:
+    """Mean log density of hidden entries, zeros too: for a feature model a zero is an entry like any other."""
+    hidden = generator.random(rows.shape) >= share
+    return {"log_density": model.log_likelihood(rows, hidden)}

@@ -10,7 +10,7 @@ import typer
 from cormorant.cli import options as o
 from cormorant.cli.console import say
 from cormorant.cli.outputs import check_output, new_file, report
-from cormorant.cli.sources import counts_for, load_fit
+from cormorant.cli.sources import counts_for, load_fit, refuse_features
 
 
 def explore(
@@ -61,5 +61,7 @@ def _serve(fit: Path, counts: str | None, port: int, title: str | None, among: i
     from cormorant.explore.serve import serve
 
     model = load_fit(fit)
+    if counts is not None:
+        refuse_features(model, "the look-up of rows")
     rows = None if counts is None else counts_for(model, counts)
     serve(model, port, counts=rows, title=title, among=among, ready=lambda url: say(f"Open {url} (Ctrl-C ends it)"))

@@ -31,7 +31,8 @@ def export(
     counts: o.CountsOption = None,
     among: o.Among = None,
     least: Annotated[
-        float | None, typer.Option("--least", help="Least |correlation| of an edge (graphml, gexf). Default: 0.5.")
+        float | None,
+        typer.Option("--least", min=0, max=1, help="Least |correlation| of an edge (graphml, gexf). Default: 0.5."),
     ] = None,
     json: o.Json = False,
     force: o.Force = False,

@@ -14,7 +14,7 @@ from cormorant.cli.errors import StoppedEarly, in_options
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
-from cormorant.cli.settings import check_settings, make_estimator
+from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
 
@@ -45,8 +45,7 @@ def fit(
 
     Example: cormorant fit nyt --model cnpf --components 50 --holdout 1000 --out nyt-cnpf
     """
-    make_estimator(model, settings, seed)  # a wrong name or value is told before anything is read
-    check_settings([model], settings)
+    check_settings([model], settings, seed)
     check_output(out, force, folder=True)
     data = load_counts(counts)
     train, held_out = split_rows(data, holdout, seed)
@@ -61,8 +60,10 @@ def fit(
     with new_folder(out) as (folder, record):
         estimator.save(folder, overwrite=True)
         record |= fit_record(estimator, counts, data, seed, seconds)
-    used = f"{estimator.n_components_used_} of {estimator.n_components} components in use"
-    lines = [in_options(estimator.stop_reason_), f"{used}; {seconds:.0f} s. Written to {out}"]
+    what = "features" if is_feature_model(model) else "components"
+    used = f"{estimator.n_components_used_} of {estimator.n_components} {what} in use"
+    why = [] if estimator.interrupted_ else [in_options(estimator.stop_reason_)]  # an interrupt is told last
+    lines = [*why, f"{used}; {seconds:.0f} s. Written to {out}"]
     report(out, record, json, *([] if quiet else lines))
     if estimator.interrupted_:
         raise StoppedEarly(f"{estimator.stop_reason_}, in {out}.")

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cormorant.cli.settings import is_feature_model
 from cormorant.estimators import parameters as resolve
+from cormorant.inference.features.start import EPOCHS
 from cormorant.inference.predictive import BLOCK
 
 if TYPE_CHECKING:
@@ -61,26 +63,52 @@ def forecast(estimator: Any, counts: Counts) -> Forecast:
     return extrapolate(estimator, counts.n_rows, starts, sizes, trials)
 
 
+class Work(NamedTuple):
+    """What a fit does at most."""
+
+    passes: int
+    sweeps: int = 0
+    batches: int = 1  # steps of a pass
+
+
+def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
+    """Passes of variational inference or of the start of each chain, its sweeps, and the race of the starts."""
+    batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows))
+    heats = starts - 1 if resolve.resolve_validation_rows(estimator.validation, n_rows) else 0
+    race = heats * min(HEAT, estimator.max_epochs)
+    if not samples:
+        return Work(estimator.max_epochs + race, batches=batches)
+    given = estimator.n_chains, estimator.n_sweeps, estimator.n_samples
+    chains = resolve.resolve_chains(*given, n_rows, estimator.n_components)
+    passes = chains.n_chains * min(resolve.START_EPOCHS, estimator.max_epochs)
+    return Work(passes + race, chains.n_chains * chains.n_sweeps, batches)
+
+
+def work_on_features(estimator: Any, samples: bool) -> Work:
+    """Starts of each chain, and its sweeps; or one set of starts, and the passes of variational inference."""
+    starts = estimator.n_starts * EPOCHS
+    if samples:
+        return Work(estimator.n_chains * starts, estimator.n_chains * estimator.n_sweeps)
+    return Work(starts + estimator.max_epochs)
+
+
 def extrapolate(
     estimator: Any, n_rows: int, starts: int, sizes: tuple[int, int], trials: list[Trial | Any]
 ) -> Forecast:
     """From two trials of ``sizes`` rows to all of them."""
+    samples = trials[0].sweep > 0
+    if is_feature_model(estimator.model.name):
+        work = work_on_features(estimator, samples)
+    else:
+        work = work_on_counts(estimator, n_rows, starts, samples)
 
     def at_all(name: str, batches: int = 1, rows: int = n_rows) -> float:
         small, large = (getattr(trial, name) for trial in trials)
         slope = max(large - small, 0.0) / max(sizes[1] - sizes[0], 1)
         return batches * max(small - slope * sizes[0], 0.0) + slope * rows
 
-    batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows))
-    heats = starts - 1 if resolve.resolve_validation_rows(estimator.validation, n_rows) else 0
-    passes, sweeps = estimator.max_epochs, 0
-    if trials[0].sweep:
-        given = estimator.n_chains, estimator.n_sweeps, estimator.n_samples
-        chains = resolve.resolve_chains(*given, n_rows, estimator.n_components)
-        passes = chains.n_chains * min(resolve.START_EPOCHS, passes)
-        sweeps = chains.n_chains * chains.n_sweeps
-    passes += heats * min(HEAT, estimator.max_epochs)
-    seconds = at_all("first", batches) + passes * at_all("later", batches) + sweeps * at_all("sweep") + at_all("rest")
+    passing = at_all("first", work.batches) + work.passes * at_all("later", work.batches)
+    seconds = passing + work.sweeps * at_all("sweep") + at_all("rest")
     return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, BLOCK)))
 
 
@@ -124,12 +152,15 @@ def _fit_shortly(estimator: Any, counts: Counts, passes: int, validation: int) -
         seen.append(PassEnd(info.stage, info.seconds, tracemalloc.get_traced_memory()[0]))
 
     trial: Any = clone(estimator)
-    trial.set_params(max_epochs=passes, n_sweeps=SWEEPS, n_chains=1, n_samples=1, validation=validation)
-    trial.set_params(callbacks=(look,))
-    if estimator.stopping == "validation":
-        trial.set_params(stopping="auto")
-    if isinstance(estimator.batch_size, int):
-        trial.set_params(batch_size=max(estimator.batch_size, MOST))
+    trial.set_params(max_epochs=passes, n_sweeps=SWEEPS, n_chains=1, n_samples=1, callbacks=(look,))
+    if is_feature_model(estimator.model.name):
+        trial.set_params(n_starts=1)
+    else:
+        trial.set_params(validation=validation)
+        if estimator.stopping == "validation":
+            trial.set_params(stopping="auto")
+        if isinstance(estimator.batch_size, int):
+            trial.set_params(batch_size=max(estimator.batch_size, MOST))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit itself will say it
         trial.fit(counts)

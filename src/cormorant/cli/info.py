@@ -30,7 +30,7 @@ def info(json: o.Json = False) -> None:
 
     Example: cormorant info
     """
-    from cormorant.models.cnpf import MODELS
+    from cormorant.estimators.registry import ALL
 
     machine = {
         "cormorant": __version__,
@@ -39,7 +39,7 @@ def info(json: o.Json = False) -> None:
         "cores": os.cpu_count(),
         **{name: _version(name) for name in PACKAGES},
     }
-    models = {name: model.title for name, model in MODELS.items()}
+    models = {name: estimator.model.title for name, estimator in ALL.items()}
     if json:
         print_json({"versions": machine, "models": models})
         return

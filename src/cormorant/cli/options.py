@@ -21,7 +21,14 @@ CountsOption = Annotated[
     str | None,
     typer.Option("--counts", metavar="COUNTS", help="Rows to take in place of those that the fit saw; or nyt."),
 ]
-Model = Annotated[str, typer.Option("--model", help="cnpf, softplus-cnpf, scaled-hgp, hgp, diln or hdp.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="cnpf, softplus-cnpf, scaled-hgp, hgp, diln or hdp; features that rows show or not: beta-features, "
+        "gamma-features or ibp.",
+    ),
+]
 Among = Annotated[
     int | None,
     typer.Option("--among", min=2, help="So many of the most used components. Default: those with 90% of the counts."),
@@ -47,8 +54,8 @@ def fractions(text: str) -> list[float]:
         found = [float(part) for part in names(text)]
     except ValueError:
         found = []
-    if not found or not all(0 < fraction < 1 for fraction in found):
-        raise ValueError(f"--observed must be shares between 0 and 1 such as 0.1,0.5; got {text!r}.")
+    if not found or not all(0 < fraction < 1 for fraction in found) or len(set(found)) < len(found):
+        raise ValueError(f"--observed must be different shares between 0 and 1 such as 0.1,0.5; got {text!r}.")
     return found
 
 
@@ -77,39 +84,44 @@ def stop_words(text: str) -> str | list[str] | None:
     """What the readers call stop_words: "english", None, or a list of words from a file."""
     if text in ("english", "none"):
         return None if text == "none" else text
-    return Path(text).read_text(encoding="utf-8").split()
+    try:
+        return Path(text).read_text(encoding="utf-8").split()
+    except OSError as error:
+        expected = "--stop-words must be english, none, or a file with one word a line"
+        raise ValueError(f"{expected}; {text} could not be read ({error.strerror}).") from error
 
 
 #: Every parameter of the estimators that a command line can give.
 FIT = (
     *panel(
         "Size",
-        ("n_components", "--components", int, "Most components there can be (truncation). Default: 200.", 1),
-        ("n_dims", "--dims", int, "Dimension of the locations, which carry correlations. Default: 25.", 1),
+        ("n_components", "--components", int, "Most components there can be. Default: 200 (features: 50).", 1),
+        ("n_dims", "--dims", int, "Dimension of the locations, for correlations. Default: 25 (features: 5).", 1),
         ("top", "--top", str, "What the rows of diln share: dirichlet, gamma or beta (processes). Default: dirichlet."),
     ),
     *panel(
         "Inference",
         (
             "inference", "--inference", str,
-            "gibbs (samples), structured, mean-field (the paper's), or auto: gibbs where it can. Default: auto.",
+            "gibbs (samples), structured, mean-field (the paper's), or auto: gibbs where it can. "
+            "Default: auto (features: gibbs).",
         ),
         (
             "allocation", "--allocation", str,
             "How structured inference shares counts out: zero-order or digamma. Default: zero-order.",
         ),
         ("batch_size", "--batch-size", batch_size, "Rows a step visits: a number, all, or auto. Default: auto."),
-        ("max_epochs", "--max-epochs", int, "Most passes over the rows. Default: 100.", 1),
-        ("tol", "--tol", float, "Smallest relative improvement that counts as one. Default: 0.001."),
+        ("max_epochs", "--max-epochs", int, "Most passes over the rows. Default: 100 (features: 200).", 1),
+        ("tol", "--tol", float, "Smallest relative improvement that counts as one. Default: 0.001 (features: 1e-05)."),
         ("patience", "--patience", int, "Checks without an improvement before the fit stops. Default: 3.", 1),
         ("stopping", "--stopping", str, "What to stop by: validation, bound or auto. Default: auto."),
         (
             "validation", "--validation", number_or_word,
             "Rows kept aside to stop by: a number, a fraction, or auto. Default: auto.",
         ),
-        ("n_chains", "--chains", int, "Chains of the sampler. Default: 2, or 1 for large data.", 1),
-        ("n_sweeps", "--sweeps", int, "Sweeps of each chain. Default: 90, or 30 for large data.", 1),
-        ("n_samples", "--samples", int, "Samples kept of each chain. Default: 10.", 1),
+        ("n_chains", "--chains", int, "Chains of the sampler. Default: 2, or 1 for large data (features: 1).", 1),
+        ("n_sweeps", "--sweeps", int, "Sweeps of each chain. Default: 90, or 30 for large data (features: 200).", 1),
+        ("n_samples", "--samples", int, "Samples kept of each chain. Default: 10 (features: 20).", 1),
         (
             "learning_offset", "--learning-offset", float,
             "Steps of stochastic inference are (offset + t) to the power of minus decay.",
@@ -129,6 +141,17 @@ FIT = (
         ("b_c", "--b-c", float, "Its rate. Default: 0.01."),
         ("a_beta", "--a-beta", float, "Shape of the prior of beta, which scales weights (diln, hdp). Default: 1.0."),
         ("b_beta", "--b-beta", float, "Its rate. Default: 0.01."),
+    ),
+    *panel(
+        "Features (beta-features, gamma-features, ibp)",
+        (
+            "likelihood", "--likelihood", str,
+            "How entries scatter: gaussian (any numbers), poisson (counts) or bernoulli (0 and 1). Default: gaussian.",
+        ),
+        ("mass", "--mass", float, "Expected number of features of a row. Default: learned."),
+        ("concentration", "--concentration", float, "Concentration (or rate) of the process. Default: learned."),
+        ("atom_variance", "--atom-variance", float, "Variance of the atoms, not of counts. Default: by likelihood."),
+        ("n_starts", "--starts", int, "Quick fits to choose a start from. Default: 4.", 1),
     ),
 )  # fmt: skip
 
@@ -173,17 +196,23 @@ READ = (
 SIMULATE = (
     *panel(
         "Size",
-        ("n_rows", "--rows", int, "Rows. Default: 1000.", 1),
-        ("n_columns", "--columns", int, "Columns. Default: 200.", 1),
-        ("n_components", "--components", int, "Components. Default: 10; 50 with --prior.", 1),
-        ("n_dims", "--dims", int, "Dimension of the locations. Default: 5.", 1),
+        ("n_rows", "--rows", int, "Rows. Default: 1000 (features: 500).", 1),
+        ("n_columns", "--columns", int, "Columns. Default: 200 (features: 40).", 1),
+        ("n_components", "--components", int, "Components. Default: 10; 50 with --prior (features: 6).", 1),
+        ("n_dims", "--dims", int, "Dimension of the locations. Default: 5 (features: 2).", 1),
     ),
     *panel(
         "Numbers (without --prior)",
         ("row_total", "--row-total", float, "Expected total of an average row. Default: 100.0."),
         ("a0", "--a0", float, "Shape of the atoms: small means few columns a component. Default: 0.1."),
         ("weight", "--weight", float, "w, the same for every component. Default: 0.5."),
-        ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5."),
+        ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5 (features: 2.0)."),
         ("sigma_m2", "--sigma-m2", float, "Variance of the row means. Default: 0.25."),
+    ),
+    *panel(
+        "Features (beta-features, gamma-features, ibp)",
+        ("likelihood", "--likelihood", str, "poisson (counts) or bernoulli (0 and 1)."),
+        ("probability", "--probability", float, "Of a feature in an average row. Default: 0.3."),
+        ("atom_scale", "--atom-scale", float, "Size of the atoms. Default: 2.0."),
     ),
 )

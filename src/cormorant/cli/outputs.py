@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cormorant.cli.console import print_json, say
-from cormorant.cli.errors import OutputError
+from cormorant.cli.console import OutputError, print_json, say
 from cormorant.cli.records import strangers, write_record
 
 

@@ -103,6 +103,8 @@ def filter_counts(counts: Counts, min_rows: int, top_columns: int | None, min_co
     """Columns that enough rows show, of those the most frequent, and rows that then have enough counts."""
     import numpy as np
 
+    if 0 in counts.shape:
+        raise ValueError(f"there is nothing to count: the source has {describe(counts)}. Is it of another --format?")
     shown_by = np.bincount(counts.indices, minlength=counts.n_columns)
     columns = np.flatnonzero(shown_by >= min_rows)
     if top_columns is not None:

@@ -10,7 +10,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import print_json, print_table, records
 from cormorant.cli.evaluate import is_fitted_to
 from cormorant.cli.records import read_record
-from cormorant.cli.sources import counts_for, load_fit
+from cormorant.cli.sources import counts_for, load_fit, refuse_features
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -35,6 +35,7 @@ def rows(
     from cormorant.explore.row_weights import kept_weights
 
     model = load_fit(fit)
+    refuse_features(model, "cormorant rows")
     data = counts_for(model, counts)
     chosen = [_place(text, data) for text in row] if row else list(range(min(limit, data.n_rows)))
     found = [_look(model, data, place, top) for place in chosen]
@@ -81,7 +82,8 @@ def _similar(model: Any, data: Counts, place: int, own: str | None, top: int) ->
 
 
 def _line(found: dict[str, Any]) -> list[Any]:
-    held = [f"{line['component']} {line['label']} {line['share']:.0%}" for line in found["components"]]
+    # Labels may hold commas, so that something else has to stand between them.
+    held = "; ".join(f"{line['share']:.0%} {line['label']} ({line['component']})" for line in found["components"])
     return [found["row"], held, [line["column"] for line in found["next"]]]
 
 

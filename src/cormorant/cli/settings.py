@@ -1,4 +1,4 @@
-"""The options of a fit as an unfitted estimator."""
+"""The options of a fit as an unfitted estimator, and what is wrong with them before any data are read."""
 
 from __future__ import annotations
 
@@ -8,24 +8,59 @@ from typing import Any
 from cormorant.cli.expand import Given
 from cormorant.cli.options import FIT
 
+OF_CHAINS = ("n_chains", "n_sweeps", "n_samples")
+
 
 def make_estimator(model: str, given: Given, seed: int, callbacks: Sequence[Any] = ()) -> Any:
     """The unfitted estimator of a model, less the settings that it does not have (`check_settings` refuses those)."""
-    cls = _estimator_class(model)
+    from cormorant.estimators.registry import estimator_class
+
+    cls = estimator_class(model)
     own = {name: value for name, value in given.items() if name in cls._get_param_names()}
     return cls(**own, random_state=seed, callbacks=tuple(callbacks))
 
 
-def check_settings(models: Sequence[str], given: Given) -> None:
-    """Refuse an option that none of the models has: it would do nothing."""
-    known = {name for model in models for name in _estimator_class(model)._get_param_names()}
+def check_settings(models: Sequence[str], given: Given, seed: int) -> None:
+    """Refuse a model that does not exist, a wrong value, and an option that would do nothing."""
+    from cormorant.backends.select import select_backend
+    from cormorant.estimators.registry import check_parameters
+
+    estimators = [make_estimator(model, given, seed) for model in models]
+    known = {name for estimator in estimators for name in estimator.get_params()}
     for setting in FIT:
         if setting.parameter in given and setting.parameter not in known:
-            raise ValueError(f"{setting.flag} does nothing here: {', '.join(models)} has none; leave it out.")
+            have = "has none" if len(models) == 1 else "have none"
+            raise ValueError(f"{setting.flag} does nothing here: {', '.join(models)} {have}; leave it out.")
+    for estimator in estimators:
+        check_parameters(estimator)
+        select_backend(estimator.n_jobs)
+    _check_chains(estimators, given)
 
 
-def _estimator_class(model: str) -> Any:
-    from cormorant.estimators import ESTIMATORS
-    from cormorant.models.cnpf import get_model
+def is_feature_model(model: str) -> bool:
+    """Whether rows of this model show features or not, in place of weighing components."""
+    from cormorant.estimators import FEATURE_ESTIMATORS
 
-    return ESTIMATORS[get_model(model).name]
+    return model in FEATURE_ESTIMATORS
+
+
+def _check_chains(estimators: Sequence[Any], given: Given) -> None:
+    """Refuse what only a sampler reads where none of the fits samples."""
+    if any(_samples(estimator) for estimator in estimators):
+        return
+    for setting in FIT:
+        if setting.parameter in OF_CHAINS and setting.parameter in given:
+            raise ValueError(
+                f"{setting.flag} is for the sampler, and other options ask for variational inference; "
+                "leave it out, or add --inference gibbs."
+            )
+
+
+def _samples(estimator: Any) -> bool:
+    """Whether a fit of whole numbers would sample."""
+    from cormorant.estimators.parameters import resolve_inference
+
+    if is_feature_model(estimator.model.name):
+        return estimator.inference == "gibbs"
+    given = estimator.inference, estimator.allocation, estimator.stopping, estimator.batch_size
+    return resolve_inference(*given) == "gibbs"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,10 +13,15 @@ from cormorant.cli import options as o
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import size_record
+from cormorant.cli.settings import is_feature_model
 from cormorant.cli.sources import describe
 
 if TYPE_CHECKING:
-    from cormorant.datasets import Simulation
+    import numpy as np
+
+    from cormorant.data import Counts
+
+OF_COUNTS = ("poisson", "bernoulli")
 
 
 @with_options(sizes=o.SIMULATE)
@@ -33,29 +40,61 @@ def simulate(
 
     Example: cormorant simulate --model cnpf --rows 2000 --columns 300 --components 12 --out simulated
     """
-    from cormorant import datasets
-
+    simulator = _simulator(model, prior)
+    _check_sizes(model, prior, sizes, simulator)
     check_output(out, force, folder=True)
-    if prior:
-        numbers = [setting.flag for setting in o.SIMULATE if setting.panel != "Size" and setting.parameter in sizes]
-        if numbers:
-            raise ValueError(f"{numbers[0]} does nothing with --prior, which draws it; leave it out.")
-        drawn = datasets.simulate_prior(model, **sizes, seed=seed)
-    else:
-        drawn = datasets.simulate(model, **sizes, seed=seed)
+    drawn = simulator(model, **sizes, seed=seed)
+    truth = {name: value for name, value in vars(drawn).items() if value is not None}
+    counts = truth.pop("counts") if "counts" in truth else _as_counts(truth.pop("y"))
     with new_folder(out) as (folder, record):
-        _write(drawn, folder)
+        _write(counts, truth | {"correlation": drawn.correlation}, folder)
         record |= {"command": "simulate", "model": model, "prior": prior, "parameters": sizes, "seed": seed}
-        record |= size_record(drawn.counts)
-    report(out, record, json, f"{describe(drawn.counts)}. Written to {out}: counts.npz, and the truth as truth.npz.")
+        record |= size_record(counts)
+    report(out, record, json, f"{describe(counts)}. Written to {out}: counts.npz, and the truth as truth.npz.")
 
 
-def _write(drawn: Simulation, folder: Path) -> None:
+def _simulator(model: str, prior: bool) -> Callable[..., Any]:
+    """The function that draws from the model."""
+    from cormorant import datasets
+    from cormorant.datasets.features import simulate_features
+    from cormorant.estimators.registry import estimator_class
+
+    estimator_class(model)  # refuses names that are none
+    if not is_feature_model(model):
+        return datasets.simulate_prior if prior else datasets.simulate
+    if prior:
+        raise ValueError(f"--prior is for models of counts; {model} is drawn with features of one --probability.")
+    return simulate_features
+
+
+def _check_sizes(model: str, prior: bool, sizes: Given, simulator: Callable[..., Any]) -> None:
+    """Refuse numbers that would do nothing, and a likelihood whose draws a file of counts cannot hold."""
+    read = inspect.signature(simulator).parameters
+    for setting in o.SIMULATE:
+        drawn = prior and setting.panel != "Size"
+        if setting.parameter in sizes and (drawn or setting.parameter not in read):
+            why = "with --prior, which draws it" if drawn else f"with --model {model}"
+            raise ValueError(f"{setting.flag} does nothing {why}; leave it out.")
+    if "likelihood" in read and sizes.get("likelihood") not in OF_COUNTS:
+        given = sizes.get("likelihood")
+        got = "none" if given is None else repr(given)
+        raise ValueError(
+            f"--likelihood must be {' or '.join(OF_COUNTS)}, of which counts are drawn; got {got}. "
+            "Real numbers: cormorant.datasets.features, in Python."
+        )
+
+
+def _as_counts(y: np.ndarray) -> Counts:
+    from cormorant.data import as_counts
+
+    return as_counts(y)
+
+
+def _write(counts: Counts, truth: dict[str, Any], folder: Path) -> None:
     """Counts as `fit` reads them; the truth as named arrays, under the names of `Simulation`."""
     import numpy as np
 
     from cormorant.data import write
 
-    write(drawn.counts, folder / "counts.npz")
-    truth = {name: value for name, value in vars(drawn).items() if name != "counts" and value is not None}
-    np.savez_compressed(folder / "truth.npz", **truth, correlation=drawn.correlation)
+    write(counts, folder / "counts.npz")
+    np.savez_compressed(folder / "truth.npz", **truth)

@@ -1,10 +1,11 @@
-"""Where counts come from, and how to tell one matrix from another."""
+"""Where counts and fitted models come from."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from cormorant.cli.records import read_record
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -13,7 +14,10 @@ SAMPLE = "nyt"
 
 
 def load_counts(source: str, **options: Any) -> Counts:
-    """The embedded sample for `nyt`, else what the file holds; options are those of `cormorant.read`."""
+    """The embedded sample for `nyt`, else what the file holds; options are those of `cormorant.read`.
+
+    Fractions that `cormorant prepare --weights` accepted need not be accepted again.
+    """
     if source == SAMPLE:
         from cormorant.datasets import load_nyt
 
@@ -24,7 +28,10 @@ def load_counts(source: str, **options: Any) -> Counts:
 
     if Path(source).is_dir():
         raise IsADirectoryError(f"{source} is a folder; give a file of counts, or {SAMPLE} for the embedded sample.")
-    return read(Path(source), **options)
+    path = Path(source)
+    if path.suffix == ".npz" and read_record(path).get("reader", {}).get("weights"):
+        options = {"weights": True, **options}
+    return read(path, **options)
 
 
 def load_fit(fit: Path) -> Any:
@@ -41,13 +48,15 @@ def counts_for(model: Any, source: str) -> Counts:
     return to_counts(model, load_counts(source), reset=False)
 
 
-def fingerprint(counts: Counts) -> str:
-    """A digest that two matrices share only if they have the same entries in the same places."""
-    digest = hashlib.sha256(repr(counts.shape).encode())
-    # The types of the arrays follow from the entries, so equal matrices have equal bytes.
-    for array in (counts.indptr, counts.indices, counts.data):
-        digest.update(array.data)
-    return digest.hexdigest()
+def refuse_features(model: Any, what: str) -> None:
+    """Say so where something is made for models of counts alone."""
+    from cormorant.explore.fitted import has_features
+
+    if has_features(model):
+        raise ValueError(
+            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by transform, "
+            "in Python, and by cormorant export --counts."
+        )
 
 
 def describe(counts: Counts) -> str:

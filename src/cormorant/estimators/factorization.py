@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -110,11 +110,11 @@ class Factorization(
                 take a row's total as given, have none.
             mask: Rows x columns, true (or nonzero) at entries to treat as missing.
         """
+        resolve.check_parameters(self)
         counts = to_counts(self, X, reset=True)
         rows = self._to_rows(counts, exposure, mask)
         rng = resolve.make_generator(self.random_state)
         self._choose(rows.counts)
-        self._check_parameters()
         train, validation = self._keep_aside(rows, rng)
         train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
@@ -148,7 +148,7 @@ class Factorization(
         return train, Validation.split(rows.take(validation_index), in_training, rng)
 
     def _choose(self, counts: Counts, stepwise: bool = False) -> None:
-        """Decide on `inference_`: a sampler needs whole numbers, and all rows at once; mean field a Poisson model."""
+        """Decide on `inference_`: a sampler needs whole numbers, and all rows at once."""
         whole = counts.is_integer or not np.any(counts.data % 1.0)
         name = resolve.resolve_inference(self.inference, self.allocation, self.stopping, self.batch_size)
         if name == "gibbs" and (stepwise or not whole):
@@ -156,11 +156,6 @@ class Factorization(
                 why = "visits all rows in every sweep, so it has no partial_fit" if stepwise else "needs whole numbers"
                 raise ValueError(f"inference='gibbs' {why}; use inference='structured'.")
             name = "structured"
-        if name == "mean-field" and self.model.normalised:
-            raise ValueError(
-                f"inference='mean-field' is the paper's algorithm for Poisson factorisation, and {type(self).__name__} "
-                "is normalised; use inference='structured' or 'gibbs'."
-            )
         self.inference_ = name
 
     @property
@@ -174,6 +169,7 @@ class Factorization(
         `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`.
         """
         begin = time.perf_counter()
+        resolve.check_parameters(self)
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
         rows = self._to_rows(counts, exposure, mask)
@@ -181,7 +177,6 @@ class Factorization(
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows
         self._choose(rows.counts, stepwise=True)
         scheme, rng = self._scheme(), resolve.make_generator(self.random_state)
-        self._check_parameters()
         # Without a race, the start around the column means, with all components, is the safer one.
         state = self._begin(rows.counts, n_rows, rng, [(0.0, self.n_components)], resume=not first)[0]()
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
@@ -292,16 +287,6 @@ class Factorization(
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
         self._record(sampled.history, sampled.reason, interrupted)
 
-    def _check_parameters(self) -> None:
-        resolve.check_count("n_components", self.n_components)
-        resolve.check_count("max_epochs", self.max_epochs)
-        resolve.check_count("patience", self.patience)
-        if self.model.has_locations:
-            resolve.check_count("n_dims", self.n_dims)
-        resolve.check_tol(self.tol)
-        resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        resolve.check_callbacks(self.callbacks)
-
     def _resumed(self, n_columns: int, n_rows: int) -> State:
         """The state to go on from, with what it remembers scaled to the rows there are now."""
         g, memory = self._state.globals, self._state.memory
@@ -318,8 +303,7 @@ class Factorization(
 
     def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:
         """The paper's numbers for so many rows; an a0 that is being learned goes on from ``state``."""
-        given = {f.name: getattr(self, f.name) for f in fields(Hyperparameters) if hasattr(self, f.name)}
-        hyper = resolve.make_hyperparameters(given, self._defaults(), n_rows)
+        hyper = resolve.make_hyperparameters(resolve.given_hyperparameters(self), self._defaults(), n_rows)
         return replace(hyper, a0=state.globals.hyper.a0) if state is not None and self.a0 is None else hyper
 
     def _bars(self):

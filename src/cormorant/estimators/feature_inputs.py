@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from cormorant.data import Counts
+from cormorant.estimators.inputs import check_columns, missing_entries
 from cormorant.inference.features.state import Table
 
 EXPECTED = {
@@ -20,30 +21,24 @@ ADVICE = {"poisson": "for real numbers use likelihood='gaussian'", "bernoulli": 
 def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool) -> Table:
     """Validated entries; remembers (``reset``) or checks the number and the names of the columns."""
     if isinstance(X, Counts):
+        if not reset:
+            check_columns(estimator, X)
         X = X.tocsr(copy=True)
+    elif isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     array: Any = validate_data(
         estimator, X, reset=reset, dtype=np.float64, accept_sparse=True, ensure_all_finite="allow-nan"
     )
-    values = _dense(array)
+    values: np.ndarray = array.toarray() if hasattr(array, "toarray") else np.array(array)  # its own copy
     observed = ~np.isnan(values)
-    if mask is not None:
-        observed &= ~_mask(mask, values.shape)
+    missing = None if mask is None else missing_entries(mask, values.shape)
+    if missing is not None:
+        observed &= missing.toarray() == 0
     if reset and not observed.any():
         raise ValueError("X must have at least one entry that is neither NaN nor masked; every entry is missing.")
     values[~observed] = 0.0
     _check_values(values, likelihood)
     return Table(values, observed)
-
-
-def _mask(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """True at the entries to treat as missing."""
-    expected = f"mask must be truth values (or numbers) of the shape of X, {shape}"
-    array = _dense(mask)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{expected}; got values of type {array.dtype}.")
-    if array.shape != shape:
-        raise ValueError(f"{expected}; got shape {array.shape}.")
-    return array != 0
 
 
 def _check_values(values: np.ndarray, likelihood: str) -> None:
@@ -59,8 +54,3 @@ def _check_values(values: np.ndarray, likelihood: str) -> None:
             f"X must have {EXPECTED[likelihood]}, or NaN where entries are missing; the entry at row {row}, column "
             f"{column} is {values[row, column]:g}: {ADVICE[likelihood]}."
         )
-
-
-def _dense(matrix: Any) -> np.ndarray:
-    """An array of its own."""
-    return matrix.toarray() if hasattr(matrix, "toarray") else np.array(matrix)

@@ -5,41 +5,41 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.data import Counts
 from cormorant.estimators.chains import diagnose
 from cormorant.estimators.feature_inputs import to_table
+from cormorant.estimators.feature_parameters import FIRST, check_parameters, given
+from cormorant.estimators.feature_prediction import FeaturePredictionMixin
 from cormorant.estimators.feature_storage import FeatureStorageMixin
 from cormorant.estimators.fitted import warn_if_truncated
-from cormorant.estimators.parameters import check_callbacks, check_count, check_number, check_tol, make_generator
+from cormorant.estimators.parameters import make_generator
 from cormorant.estimators.progress import progress_bars
 from cormorant.inference import fit as loop
 from cormorant.inference.features import start as starts
 from cormorant.inference.features.gibbs import Chain, FeatureGibbs
 from cormorant.inference.features.likelihoods import LIKELIHOODS as SAMPLED
-from cormorant.inference.features.predictive import FeaturePosterior, SampledFeatures, SolvedFeatures, predict
 from cormorant.inference.features.samples import FeatureCollector, summarise
 from cormorant.inference.features.state import FeatureGlobals, Table, as_rows
 from cormorant.inference.features.structured import FeatureStructured
 from cormorant.inference.state import State
 from cormorant.measures import component_correlation
-from cormorant.models.features import FEATURE_MODELS, LIKELIHOODS, LatentFeatures, signal_mean
+from cormorant.models.features import FEATURE_MODELS, LatentFeatures
 
 logger = logging.getLogger("cormorant")
 HELD = 10  # sweeps in which a chain keeps the z of its start, while atoms of another likelihood find their place
-# Where a search for the mass, the concentration or sigma_l^2 begins, and where structured inference keeps them.
-FIRST = {"mass": 5.0, "concentration": 1.0, "sigma_l2": 1.0}
 
 
-class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FeatureModel(
+    FeaturePredictionMixin, FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Parameters and fitting, shared by the feature models; see `BetaBernoulliFeatures` for their meaning."""
 
     model: ClassVar[LatentFeatures]
@@ -98,7 +98,7 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
             y: Ignored; scikit-learn's pipelines pass it.
             mask: Rows x columns, true (or nonzero) at further entries to treat as missing.
         """
-        self._check_parameters()
+        check_parameters(self)
         table = to_table(self, X, mask, self.likelihood, reset=True)
         self.column_names_ = _column_names(X)
         rng = make_generator(self.random_state)
@@ -114,20 +114,16 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
 
     def _given(self) -> starts.Given:
         numbers = {
-            name: first if self._fixed(name) is None else float(self._fixed(name)) for name, first in FIRST.items()
+            name: float(first if (value := given(self, name)) is None else value) for name, first in FIRST.items()
         }
         return starts.Given(self.n_components, self._n_dims, **numbers, atom_variance=self.atom_variance)
-
-    def _fixed(self, name: str) -> Any:
-        """What the user fixed; a restriction lacks the parameters that it does not use."""
-        return getattr(self, name, None)
 
     @property
     def _n_dims(self) -> int:
         return self.n_dims if self.model.has_locations else 0
 
     def _gibbs(self) -> FeatureGibbs:
-        learns = frozenset(name for name in FIRST if self._fixed(name) is None)
+        learns = frozenset(name for name in FIRST if given(self, name) is None)
         backend = select_backend(self.n_jobs)
         return FeatureGibbs(self.model, SAMPLED[self.likelihood], backend, learns, has_field=self._n_dims > 0)
 
@@ -145,6 +141,7 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
                 self.model, gibbs.backend, self._given(), table, self.n_starts, rng, callbacks
             )  # fmt: skip
             g: Any = starts.translated(self.likelihood, _globals(begin.state), table, self._given())
+            g = replace(g, covariance=None)  # a draw has no q(a)
             collector = FeatureCollector(self.n_sweeps, self.n_samples)
             history += begin.history
             if begin.interrupted:
@@ -205,94 +202,6 @@ class FeatureModel(FeatureStorageMixin, ClassNamePrefixFeaturesOutMixin, Transfo
         bounds = [info.bound for info in history if info.bound is not None]
         self.bound_ = bounds[-1] if bounds and self.inference == "structured" else None
         self.n_epochs_, self.stop_reason_, self.interrupted_ = len(self.history_), reason, interrupted
-
-    def _check_parameters(self) -> None:
-        for name in ("n_components", "n_starts", "n_chains", "n_sweeps", "n_samples", "max_epochs", "patience"):
-            check_count(name, getattr(self, name))
-        if self.model.has_locations:
-            check_count("n_dims", self.n_dims)
-        check_tol(self.tol)
-        for name in (*FIRST, "atom_variance"):
-            value = self._fixed(name)
-            if value is None:
-                continue
-            check_number(name, value)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive, or None to learn it; got {value!r}.")
-        if self.likelihood not in LIKELIHOODS:
-            raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}; got {self.likelihood!r}.")
-        if self.likelihood == "poisson" and self.atom_variance is not None:
-            raise ValueError(
-                f"atom_variance is for real and binary data; the atoms of counts are gamma variables whose rate is "
-                f"learned. Got atom_variance={self.atom_variance!r} with likelihood='poisson'; leave it at None."
-            )
-        if self.inference not in ("gibbs", "structured"):
-            raise ValueError(f"inference must be 'gibbs' or 'structured'; got {self.inference!r}.")
-        if (self.inference, self.likelihood) == ("structured", "poisson"):
-            raise ValueError(
-                "likelihood='poisson' is sampled: a row shows a feature wherever a count is allocated to it, which no "
-                "factorised approximation can say. Use inference='gibbs'."
-            )
-        check_callbacks(self.callbacks)
-
-    # What a fitted model says of rows
-
-    @property
-    def _posterior(self) -> FeaturePosterior:
-        if self.samples_:
-            return SampledFeatures(self._gibbs(), self.samples_)
-        return SolvedFeatures(self._structured(), self._globals)
-
-    def _predict(self, table: Table, at: np.ndarray | None = None):
-        with single_blas_thread():
-            return predict(self._posterior, table, at)
-
-    def _table(self, X: Any, mask: Any) -> Table:
-        check_is_fitted(self)
-        return to_table(self, X, mask, self.likelihood, reset=False)
-
-    def transform(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """P(z = 1) of each row, rows x features."""
-        return self._predict(self._table(X, mask)).probability
-
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """E y from features z (or their probabilities), rows x columns, at the posterior mean of the atoms."""
-        check_is_fitted(self)
-        z = np.asarray(X, dtype=np.float64)
-        if z.ndim != 2 or z.shape[1] != len(self.components_):
-            raise ValueError(f"X must be rows x {len(self.components_)} features, got shape {z.shape}.")
-        return signal_mean(self.likelihood, self.background_ + z @ self.components_)
-
-    def predict_mean(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """E y of every entry given the row's observed ones, rows x columns; for binary data, the chance of a one."""
-        return self._predict(self._table(X, mask)).mean
-
-    def impute(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """X with its missing entries (NaN, or true in ``mask``) replaced by what `predict_mean` says of them."""
-        table = self._table(X, mask)
-        return np.where(table.observed, table.values, self._predict(table).mean)
-
-    def log_likelihood(self, X: Any, held_out: Any) -> float:
-        """Mean log predictive density of the entries that ``held_out`` marks, given the row's other entries.
-
-        Entries that are NaN are missing and are not scored.
-        """
-        whole = self._table(X, None)
-        hidden = ~self._table(X, held_out).observed & whole.observed
-        if not hidden.any():
-            raise ValueError("there is nothing to predict: held_out marks no entry that X has.")
-        seen = whole.observed & ~hidden
-        found = self._predict(Table(np.where(seen, whole.values, 0.0), seen), whole.values)
-        assert found.log_density is not None  # values were given
-        return float(found.log_density[hidden].mean())
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log predictive density of one random half of each row's entries given the other (a fixed seed)."""
-        table = self._table(X, None)
-        hidden = np.random.default_rng(0).random(table.values.shape) < 0.5
-        if not (hidden & table.observed).any():  # a table of one or two entries
-            hidden[:] = True
-        return self.log_likelihood(np.where(table.observed, table.values, np.nan), hidden)
 
     @property
     def _n_features_out(self) -> int:

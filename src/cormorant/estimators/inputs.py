@@ -35,11 +35,11 @@ def to_counts(estimator: Any, X: Any, *, reset: bool) -> Counts:
         return counts
     if frame is not None and hasattr(estimator, "feature_names_in_"):
         validate_data(estimator, frame, reset=False, skip_check_array=True)
-    _check_columns(estimator, counts)
+    check_columns(estimator, counts)
     return counts
 
 
-def _check_columns(estimator: Any, counts: Counts) -> None:
+def check_columns(estimator: Any, counts: Counts) -> None:
     """The columns must be those of the fit: by name where both have names, else by number."""
     given, fitted = counts.column_names, getattr(estimator, "column_names_", None)
     if given is not None and fitted is not None and not np.array_equal(given, fitted):
@@ -63,7 +63,7 @@ def _check_columns(estimator: Any, counts: Counts) -> None:
 
 def to_rows(counts: Counts, exposure: Any, mask: Any) -> Rows:
     """Rows with their exposures, less the counts at missing entries."""
-    missing = None if mask is None else _missing(mask, counts.shape)
+    missing = None if mask is None else missing_entries(mask, counts.shape)
     if missing is not None:
         observed = counts.tocsr() - counts.tocsr().multiply(missing)
         counts = Counts.from_csr(sparse.csr_matrix(observed), counts.row_names, counts.column_names)
@@ -106,7 +106,7 @@ def _exposures(exposure: Any, n_rows: int) -> np.ndarray:
     return exposures
 
 
-def _missing(mask: Any, shape: tuple[int, int]) -> sparse.csr_matrix | None:
+def missing_entries(mask: Any, shape: tuple[int, int]) -> sparse.csr_matrix | None:
     """Ones at the entries to treat as missing, or None if there are none."""
     mask = mask.tocsr() if isinstance(mask, Counts) else mask
     expected = f"mask must be truth values (or numbers) of the shape of X, {shape}"

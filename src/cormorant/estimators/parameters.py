@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -69,13 +69,41 @@ def make_scheme(
     backend: Backend,
 ) -> Scheme:
     """The scheme with its options checked."""
-    if allocation not in ALLOCATIONS:
-        raise ValueError(f"allocation must be one of {', '.join(ALLOCATIONS)}; got {allocation!r}.")
+    check_allocation(allocation)
     if inference == "mean-field":
         return MeanField(model, backend)
     if inference == "gibbs":
         return Gibbs(model, backend, learns_a0, learns_sigma_l2)
     return Structured(model, backend, allocation, frozenset({"a0"}) if learns_a0 else frozenset())
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse what is wrong with the parameters of an unfitted factorisation whatever data will come."""
+    for name in ("n_components", "max_epochs", "patience"):
+        check_count(name, getattr(estimator, name))
+    model = estimator._model
+    if model.has_locations:
+        check_count("n_dims", estimator.n_dims)
+    inference = resolve_inference(estimator.inference, estimator.allocation, estimator.stopping, estimator.batch_size)
+    if inference == "mean-field" and model.normalised:
+        raise ValueError(
+            "inference='mean-field' is the paper's algorithm for Poisson factorisation, and "
+            f"{type(estimator).__name__} is normalised; use inference='structured' or inference='gibbs'."
+        )
+    check_allocation(estimator.allocation)
+    check_validation(estimator.validation)
+    resolve_chains(estimator.n_chains, estimator.n_sweeps, estimator.n_samples, 1, 1)
+    resolve_batch_size(estimator.batch_size, 1)
+    resolve_stopping(estimator.stopping, has_validation=estimator.validation != 0)
+    check_tol(estimator.tol)
+    make_schedule(estimator.learning_offset, estimator.learning_decay, DEFAULTS[inference])
+    make_hyperparameters(given_hyperparameters(estimator), DEFAULTS[inference], 1)
+    check_callbacks(estimator.callbacks)
+
+
+def given_hyperparameters(estimator: Any) -> dict[str, Any]:
+    """The paper's numbers as the user gave them; a restriction lacks those that it does not use."""
+    return {f.name: getattr(estimator, f.name) for f in fields(Hyperparameters) if hasattr(estimator, f.name)}
 
 
 @dataclass(frozen=True)
@@ -129,14 +157,12 @@ def resolve_validation_rows(validation: Any, n_rows: int) -> int:
     """Rows kept aside to stop by: 5% (50 to 500), none of fewer than 200 rows."""
     if validation == "auto":
         return 0 if n_rows < 200 else min(500, max(50, n_rows // 20))
-    is_number = isinstance(validation, int | np.integer) and not isinstance(validation, bool)
-    if is_number and 0 <= validation < n_rows:
-        return int(validation)
-    if isinstance(validation, float | np.floating) and 0 < validation < 1:
+    check_validation(validation)
+    if isinstance(validation, float | np.floating):
         return max(1, int(validation * n_rows))
-    raise ValueError(
-        f"validation must be 'auto', a fraction, or a number of rows below the {n_rows} there are; got {validation!r}."
-    )
+    if validation >= n_rows:
+        raise ValueError(f"validation must be a number of rows below the {n_rows} there are; got {validation!r}.")
+    return int(validation)
 
 
 def resolve_stopping(stopping: str, has_validation: bool) -> str:
@@ -163,6 +189,20 @@ def check_number(name: str, value: Any) -> None:
     """A number, of which its user checks the range."""
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         raise ValueError(f"{name} must be a number, got {value!r}.")
+
+
+def check_allocation(allocation: Any) -> None:
+    """One of the names there are."""
+    if allocation not in ALLOCATIONS:
+        raise ValueError(f"allocation must be one of {', '.join(ALLOCATIONS)}; got {allocation!r}.")
+
+
+def check_validation(validation: Any) -> None:
+    """ "auto", a fraction, or a whole number of at least zero."""
+    is_number = isinstance(validation, int | np.integer) and not isinstance(validation, bool)
+    is_fraction = isinstance(validation, float | np.floating) and 0 < validation < 1
+    if not (validation == "auto" or is_fraction or (is_number and validation >= 0)):
+        raise ValueError(f"validation must be 'auto', a fraction, or a number of rows; got {validation!r}.")
 
 
 def check_tol(tol: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.explore.fitted import FittedModel, heavily_used, require_correlations, top_columns
+from cormorant.explore.fitted import FittedModel, has_features, heavily_used, require_correlations, top_columns
 from cormorant.explore.labels import labels_of
 from cormorant.measures import GammaAtoms, GammaProcess, GaussianLocations, Tuples, cnpf, softplus_cnpf
 from cormorant.measures import weight_moments as moments_of
@@ -58,10 +58,12 @@ def correlations(model: Any, *, among: int | None = None) -> pd.DataFrame:
         among: How many of the most used components to look at; None takes as few as hold 90% of the counts.
 
     Returns:
-        component, label, other, other_label, correlation (rho_km), weight_correlation (`weight_correlation`),
-        the most positive first; also low and high if the inference gives an interval of rho.
+        component, label, other, other_label, correlation (rho_km), weight_correlation (`weight_correlation`; not of
+        features, which have no weights of rows), the most positive first; also low and high if the inference gives an
+        interval of rho.
     """
     component, other = _pairs(model, among)
+    implied = {} if has_features(model) else {"weight_correlation": weight_correlation(model)[component, other]}
     table = pd.DataFrame(
         {
             "component": component,
@@ -70,7 +72,7 @@ def correlations(model: Any, *, among: int | None = None) -> pd.DataFrame:
             "other_label": labels_of(model, other),
             "correlation": model.correlation_[component, other],
             **_interval(model, component, other),
-            "weight_correlation": weight_correlation(model)[component, other],
+            **implied,
         }
     )
     return table.sort_values("correlation", ascending=False, kind="stable", ignore_index=True)

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cormorant.models.features import LatentFeatures
+
 NOTHING = 1e-12  # a component with no larger share of the counts holds none
 HEAVY_SHARE = 0.9  # components are heavily used if together they hold this share of the counts
 
@@ -16,7 +18,7 @@ class FittedModel(Protocol):
 
     components_: np.ndarray  # E a, components x columns
     weights_: np.ndarray  # w
-    usage_: np.ndarray  # share of the counts that each component holds
+    usage_: np.ndarray  # share of the counts that each component holds (of a feature: of the rows that show it)
     correlation_: np.ndarray  # rho, components x components
     locations_: np.ndarray  # components x D; D = 0 for the uncorrelated models
     n_components_used_: int
@@ -63,7 +65,8 @@ def heavily_used(model: FittedModel, among: int | None = None, least: int = 2) -
     """
     order = by_usage(model)
     if among is None:
-        among = int(np.searchsorted(np.cumsum(model.usage_[order]), HEAVY_SHARE)) + 1
+        held = np.cumsum(model.usage_[order])
+        among = int(np.searchsorted(held, HEAVY_SHARE * held[-1])) + 1
     elif among < least:
         reason = ", since pairs are looked at" if least == 2 else ""
         raise ValueError(f"among must be at least {least} component{'s' * (least > 1)}{reason}; got {among}.")
@@ -75,8 +78,13 @@ def require_correlations(model: FittedModel) -> None:
     if model.locations_.shape[1] == 0:
         raise ValueError(
             f"{type(model).__name__} has no correlations: its components are independent. "
-            "Fit cnpf, softplus-cnpf or diln."
+            f"Fit {'beta-features or gamma-features' if has_features(model) else 'cnpf, softplus-cnpf or diln'}."
         )
+
+
+def has_features(model: Any) -> bool:
+    """Whether components are features, which rows show or not (`BetaBernoulliFeatures` and its kin)."""
+    return isinstance(getattr(model, "model", None), LatentFeatures)
 
 
 def is_normalised(model: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cormorant.data import Counts, as_counts
-from cormorant.explore.fitted import check_number, is_normalised, largest, named
+from cormorant.explore.fitted import check_number, has_features, is_normalised, largest, named
 from cormorant.explore.replicates import gamma_draws
 from cormorant.measures import component_correlation
 
@@ -20,6 +20,11 @@ def inference_data(arviz: Any, model: Any, X: Any, n_draws: int, n_columns: int,
     import xarray
 
     check_number("n_draws", n_draws)
+    if has_features(model):
+        raise ValueError(
+            f"{type(model).__name__} has features, and ArviZ's format is written of models of counts alone; "
+            "its samples are in samples_."
+        )
     columns = np.unique([largest(a, n_columns) for a in model.components_])
     counts = None if X is None else as_counts(X)
     chains = sampled_chains(model)

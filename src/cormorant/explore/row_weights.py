@@ -24,7 +24,9 @@ def row_weights(model: Any, X: Any = None) -> tuple[np.ndarray, np.ndarray | Non
         return np.asarray(model.transform(counts)), counts.row_names
     mean = kept_weights(model)
     if mean is None:
-        raise ValueError("X must be given: this model holds no weights of its rows (it was fitted by partial_fit).")
+        raise ValueError(
+            "X must be given: this model holds no weights of its rows (it was fitted by partial_fit, or has features)."
+        )
     return mean, getattr(model, "row_names_", None)
 
 

@@ -1,6 +1,7 @@
 """How much a column says of a component: four scores, each components x columns.
 
-With p(i | k) = a_ki / sum_j a_kj and p(i) = sum_k share_k p(i | k),
+With p(i | k) = a_ki / sum_j a_kj and p(i) = sum_k share_k p(i | k), where the share of a feature is that of the rows
+that show it, and atoms that are real numbers count as far as they are positive,
 
     mean        a_ki, how often the component shows the column
     lift        p(i | k) / p(i), how much more often than the data at large; rare columns win
@@ -27,14 +28,20 @@ def column_scores(model: FittedModel, by: str = "mean") -> np.ndarray:
         model: A fitted estimator.
         by: "mean", "lift", "frex" or "divergence".
     """
-    if by not in SCORES:
-        raise ValueError(f"by must be one of {', '.join(SCORES)}; got {by!r}.")
+    check_score(by)
     return SCORES[by](model)
 
 
+def check_score(by: str) -> None:
+    """Refuse names that are not those of scores."""
+    if by not in SCORES:
+        raise ValueError(f"by must be one of {', '.join(SCORES)}; got {by!r}.")
+
+
 def probabilities(model: FittedModel) -> np.ndarray:
-    """p(i | k) = a_ki / sum_j a_kj: where a count of component k falls."""
-    return model.components_ / model.components_.sum(axis=1, keepdims=True)
+    """p(i | k) = a_ki / sum_j a_kj: where a count of component k falls; what an atom takes away does not count."""
+    positive = np.maximum(model.components_, 0.0)
+    return positive / np.maximum(positive.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
 def overall_probabilities(model: FittedModel) -> np.ndarray:

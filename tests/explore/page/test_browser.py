@@ -247,7 +247,7 @@ def test_the_heatmap_shows_signs_by_colour(tab):
     assert size is not None
     cell = size["width"] / 3
     cells.click(position={"x": (where[1] + 0.5) * cell, "y": (where[0] + 0.5) * cell})
-    expect(tab.locator("#heatmap-reading")).to_contain_text("+0.60, go together")
+    expect(tab.locator("#heatmap-reading")).to_contain_text("go together: +0.60")
     expect(heading(tab)).to_have_text(LABELS[0])
 
 

@@ -23,6 +23,11 @@ from cormorant.data.triples import say_summed
 
 def read_npz(path: Path, vocabulary: list[str] | None, *, weights: bool = False) -> Counts:
     """A sparse matrix saved by `write` or by `scipy.sparse.save_npz`; pickles are never read."""
+    if not zipfile.is_zipfile(path):  # numpy would take it for a pickle, and advise to trust it
+        raise DataError(
+            f"{path}: not a sparse matrix as scipy.sparse.save_npz writes it, or damaged: it is no zip archive. "
+            "If it holds another format, give it that format's name."
+        )
     try:
         with path.open("rb") as file:
             matrix = sparse.load_npz(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cormorant.explore.figures.frame import axes, bare
+from cormorant.explore.figures.frame import axes, bare, whole_numbers
 from cormorant.explore.fitted import FittedModel
 from cormorant.explore.palette import CYCLE
 
@@ -43,6 +43,7 @@ def convergence(models: FittedModel | Mapping[str, Any], ax: Axes | None = None)
                 label=label if number == 0 else None,
             )
     ax.set(xlabel="epoch", ylabel=QUANTITIES[quantity])
+    whole_numbers(ax)
     if several:
         ax.legend(frameon=False)
     return bare(ax)

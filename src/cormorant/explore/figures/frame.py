@@ -37,6 +37,13 @@ def bare(ax: Axes) -> Axes:
     return ax
 
 
+def whole_numbers(ax: Axes) -> None:
+    """Ticks of the horizontal axis at whole numbers only, for what is counted."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
 def size_in_points(ax: Axes) -> tuple[float, float]:
     """Width and height of the axes as they stand now.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cormorant.explore.figures.frame import axes, bare
+from cormorant.explore.figures.frame import axes, bare, whole_numbers
 from cormorant.explore.fitted import FittedModel, by_usage
 from cormorant.explore.palette import BLUE, GREY, INK
 
@@ -33,5 +33,6 @@ def sorted_weights(model: FittedModel, ax: Axes | None = None) -> Axes:
         ylabel="weight $w$",
         title=f"{model.n_components_used_} of {len(order)} components in use",
     )
+    whole_numbers(ax)
     ax.legend(frameon=False)
     return bare(ax)

@@ -28,7 +28,8 @@ class Vocabulary:
         self._names = model.column_names_
         self.overall = overall_probabilities(model)
         self.within = probabilities(model)[shown]
-        self.held = model.usage_[shown, None] * self.within / np.maximum(self.overall, np.finfo(float).tiny)
+        held = model.usage_[shown, None] / model.usage_.sum()
+        self.held = held * self.within / np.maximum(self.overall, np.finfo(float).tiny)
         self.distinctive = column_scores(model, "divergence")[shown]
 
     def lists(self, i: int, n: int) -> tuple[list[Entry], list[Entry]]:

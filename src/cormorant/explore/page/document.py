@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cormorant.explore.correlations import correlated_pairs
-from cormorant.explore.fitted import FittedModel, heavily_used, most_used, require_correlations
+from cormorant.explore.fitted import FittedModel, has_features, heavily_used, most_used, require_correlations
 from cormorant.explore.labels import labels_of
 from cormorant.explore.layout import cluster_order, place_circles
 from cormorant.explore.page.columns import Vocabulary
@@ -37,6 +37,7 @@ def document(model: FittedModel, *, title: str | None = None, among: int | None 
     return {
         "title": title or f"Components of {_model_name(model)}",
         "model": _model_name(model),
+        "shareOf": "rows" if has_features(model) else "counts",  # what a component's share is a share of
         "served": False,  # whether somebody answers questions about rows
         "rowsLinked": False,  # and whether those are the rows of the fit
         "nRows": None if weights is None else len(weights),

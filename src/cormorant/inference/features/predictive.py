@@ -64,7 +64,7 @@ class SampledFeatures:
     gibbs: FeatureGibbs
     chains: Sequence[Sequence[FeatureGlobals]]
     burn_in: int = 20  # sweeps of a row before the first sample of a chain
-    sweeps: int = 4  # sweeps at each sample; all are averaged
+    sweeps: int = 10  # sweeps at each sample; all are averaged
     seed: int = 0
 
     def describe(self, table: Table, at: np.ndarray | None = None) -> RowPrediction:

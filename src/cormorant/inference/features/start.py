@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cormorant.backends.packing import pack_indices
 from cormorant.backends.select import Backend
 from cormorant.inference import fit as loop
 from cormorant.inference.features.gibbs import FeatureDraws
@@ -62,6 +63,8 @@ def draw_start(given: Given, table: Table, rng: np.random.Generator) -> FeatureG
     size, seen = given.n_components, np.maximum(table.observed.sum(axis=0), 1)
     spread = table.values[table.observed].std() or 1.0
     atoms = rng.normal(size=(table.n_columns, size)) * spread * SPREAD
+    # q(a) from the first step on: the bound of points is not that of a q, and could fall when they become one.
+    covariance = (spread * SPREAD) ** 2 * np.eye(size + 1)[pack_indices(size + 1)][None, :]
     return FeatureGlobals(
         np.column_stack([table.values.sum(axis=0) / seen, atoms]),
         np.full(size, -1.0),
@@ -73,6 +76,7 @@ def draw_start(given: Given, table: Table, rng: np.random.Generator) -> FeatureG
         atom_scale=float(spread**2),
         background_scale=float((table.values**2).sum() / seen.sum()) or 1.0,
         usage=np.full(size, 0.5),
+        covariance=covariance,
         priors=make_priors("gaussian", table),
     )
 

@@ -21,7 +21,7 @@ function makeCard(component, at) {
   return element(
     "button",
     { type: "button", class: "card", "aria-pressed": "false", onclick: () => select(at) },
-    element("span", { class: "kicker" }, `Component ${component.number} · ${percent(component.share)} of the counts`),
+    element("span", { class: "kicker" }, `Component ${component.number} · ${percent(component.share)} of the ${DATA.shareOf}`),
     bar(component.share / COMPONENTS[0].share),
     element("span", { class: "card-columns" }, ...columns.flatMap((name, rank) => [rank ? "\u00a0· " : "", nameOf(name)]))
   );

@@ -36,7 +36,7 @@ class Graph {
         class: "node",
         role: "button",
         tabindex: at === 0 ? 0 : -1,
-        "aria-label": `${label}, ${percent(share)} of the counts`,
+        "aria-label": `${label}, ${percent(share)} of the ${DATA.shareOf}`,
         onclick: () => select(at),
         onfocus: () => this.focus(at),
         onblur: () => this.hover(null),

@@ -127,8 +127,8 @@ function frame(node, left, top, width, height) {
 function pairReading(a, b) {
   if (a === b) return [nameOf(COMPONENTS[a].label)];
   const rho = RHO[a][b];
-  const meaning = Math.abs(rho) < 0.005 ? "independent" : rho > 0 ? "go together" : "avoid each other";
-  return [nameOf(COMPONENTS[a].label), " and ", nameOf(COMPONENTS[b].label), `: ${signed(rho)}, ${meaning}`];
+  const meaning = Math.abs(rho) < 0.005 ? "are independent" : rho > 0 ? "go together" : "avoid each other";
+  return [nameOf(COMPONENTS[a].label), " and ", nameOf(COMPONENTS[b].label), ` ${meaning}: ${signed(rho)}`];
 }
 
 /** A colour of the style sheet as red, green and blue in the theme of the moment. */

@@ -2,6 +2,7 @@
 
 const LABEL_FONT = 12;
 const LABEL_GAP = 4;
+const LABEL_AIR = 8;
 const pen = element("canvas").getContext("2d");
 
 /** Width of a text in pixels, remembered: measuring is the slow part of placing. */
@@ -45,7 +46,11 @@ function labelBoxes({ x, y, radius, strong }, text) {
 
 const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-const nodeBox = ({ x, y, radius }) => ({ left: x - radius, top: y - radius, right: x + radius, bottom: y + radius });
+/** Around a node, with so much air that the label of another cannot be taken for its own. */
+function nodeBox({ x, y, radius }) {
+  const far = radius + LABEL_AIR;
+  return { left: x - far, top: y - radius, right: x + far, bottom: y + radius };
+}
 
 const NOWHERE = { left: 0, top: 0, right: 0, bottom: 0 }; // overlaps nothing: a pale node may be covered
 

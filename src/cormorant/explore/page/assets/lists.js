@@ -14,10 +14,11 @@ function bar(share, kind = "") {
 /** A line a column: name, bar, share of the component's counts. */
 function columnList(entries, pointedOut = null) {
   const most = Math.max(...entries.map(([, share]) => share), Number.MIN_VALUE);
+  const about = (held) => (DATA.shareOf === "counts" ? `${percent(held)} of this column's counts are here` : null);
   const line = ([column, share, held]) =>
     element(
       "li",
-      { class: column === pointedOut ? "pointed" : null, title: `${percent(held)} of this column's counts are here` },
+      { class: column === pointedOut ? "pointed" : null, title: about(held) },
       nameOf(columnName(column)),
       bar(share / most),
       element("span", { class: "number" }, percent(share))

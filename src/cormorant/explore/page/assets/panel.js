@@ -44,7 +44,7 @@ function head(kicker, name, ...facts) {
 
 function componentDetails(component, at) {
   const sections = [
-    head(`Component ${component.number}`, component.label, `${percent(component.share)} of the counts`),
+    head(`Component ${component.number}`, component.label, `${percent(component.share)} of the ${DATA.shareOf}`),
     columnSection(component),
   ];
   if (RHO) {
@@ -62,7 +62,7 @@ function componentDetails(component, at) {
   return sections;
 }
 
-const noRows = () => element("p", { class: "none" }, "The model keeps no rows (it was fitted by partial_fit).");
+const noRows = () => element("p", { class: "none" }, "The model keeps no weights of its rows.");
 
 /** The columns, by frequency or by distinctiveness; a column that was searched for is added to either. */
 function columnSection(component) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,23 +10,19 @@ from typing import Any
 import typer
 
 from cormorant.cli.app import app
-from cormorant.cli.console import complain, note
-from cormorant.cli.errors import explain, in_options
+from cormorant.cli.console import complain, note, writing_results
+from cormorant.cli.errors import FAILURE, explain, in_options
 
 SWALLOWED = 130  # what newer typers make of an interrupt
 
 
-def main() -> None:
-    """Entry point of the command."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: Sequence[str]) -> int:
+def run_command(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; ``--debug`` anywhere lets exceptions through."""
     debug = "--debug" in arguments
     command: Any = typer.main.get_command(app)
+    code: Any = FAILURE  # where whoever read the results has left
     try:
-        with _warnings_of_the_library():
+        with _warnings_of_the_library(), writing_results():
             # Outside standalone mode typer leaves errors to us, so that all of them look alike.
             code = command.main(
                 [argument for argument in arguments if argument != "--debug"],

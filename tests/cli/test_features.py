@@ -1,0 +1,137 @@
+"""Features that rows show or not, from simulated counts to the page."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cormorant as library
+from cormorant.cli import run
+from cormorant.data import hold_out, read
+
+SHORT = ["--components", "6", "--dims", "2", "--sweeps", "10", "--samples", "4", "--starts", "1", "--jobs", "1"]
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """Two hundred rows of counts that show features."""
+    folder = tmp_path_factory.mktemp("simulated") / "features"
+    drawn = ["--model", "beta-features", "--likelihood", "poisson", "--rows", "200", "--columns", "20"]
+    assert run(["simulate", *drawn, "--seed", "2", "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(simulated, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fits") / "features"
+    command = ["fit", str(simulated / "counts.npz"), "--model", "beta-features", "--likelihood", "poisson"]
+    assert run([*command, "--holdout", "40", "--seed", "3", "--out", str(folder), "--quiet", *SHORT]) == 0
+    return folder
+
+
+def test_the_truth_lies_beside_the_counts(simulated):
+    truth = np.load(simulated / "truth.npz")
+    assert truth["z"].shape == (200, 6)
+    assert truth["mean"].shape == read(simulated / "counts.npz").shape == (200, 20)
+    assert truth["correlation"].shape == (6, 6)
+
+
+def test_rows_held_out_are_scored_by_their_hidden_entries(cormorant, fitted, simulated):
+    ran = cormorant("evaluate", fitted, simulated / "counts.npz", "--observed", "0.5", "--json")
+    counts, rng = read(simulated / "counts.npz"), np.random.default_rng(3)
+    rows = hold_out(counts, 40, rng).held_out
+    expected = library.load(fitted).log_likelihood(rows, rng.random(rows.shape) >= 0.5)
+    assert ran.json["log_density"]["0.5"] == pytest.approx(expected)
+    assert (ran.json["rows"], ran.json["held_out"]) == (40, True)
+    table = cormorant("evaluate", fitted, simulated / "counts.npz").out
+    assert "beta-features on 40 held-out rows" in table
+    assert "log density" in table
+
+
+def test_components_are_features(cormorant, fitted):
+    shown = cormorant("components", fitted, "--by", "frex")
+    assert "of 6 features in use" in shown.out
+    assert " rows " in shown.out
+    usage = [line["share"] for line in cormorant("components", fitted, "--json").json["components"]]
+    assert usage == sorted(usage, reverse=True)
+
+
+def test_correlations(cormorant, fitted):
+    pairs = cormorant("correlations", fitted, "--among", 6, "--json").json["pairs"]
+    rho = library.load(fitted).correlation_
+    assert pairs
+    assert all(pair["correlation"] == pytest.approx(rho[pair["component"], pair["other"]]) for pair in pairs)
+
+
+def test_exports(cormorant, fitted, simulated, workplace):
+    refused = cormorant("export", fitted)
+    assert refused.code == 2
+    assert refused.err.startswith("error: --counts must be given")
+    assert cormorant("export", fitted, "--counts", simulated / "counts.npz", "--out", "tables").code == 0
+    assert {file.name for file in (workplace / "tables").iterdir()} == {
+        "components.csv", "columns.csv", "rows.csv", "correlations.csv", "run.json",
+    }  # fmt: skip
+    assert cormorant("export", fitted, "--format", "graphml").code == 0
+    arviz = cormorant("export", fitted, "--format", "arviz")
+    assert arviz.code == 2
+    assert "BetaBernoulliFeatures has features" in arviz.err
+
+
+def test_the_page_speaks_of_rows(cormorant, fitted, workplace):
+    assert cormorant("explore", fitted, "--out", "page.html").code == 0
+    page = (workplace / "page.html").read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert data["shareOf"] == "rows"
+
+
+@pytest.mark.parametrize("verb", ["rows", "explore"])
+def test_what_is_told_of_counts_alone(cormorant, fitted, simulated, verb):
+    serve = [] if verb == "rows" else ["--serve", "--counts"]
+    ran = cormorant(verb, fitted, *serve, simulated / "counts.npz")
+    assert ran.code == 2
+    assert "tells of models of counts; which features a row of beta-features shows" in ran.err
+
+
+def test_lists_are_of_counts_alone(cormorant, fitted, simulated):
+    ran = cormorant("evaluate", fitted, simulated / "counts.npz", "--top", 5)
+    assert (ran.code, ran.err.startswith("error: --top does nothing here")) == (2, True)
+
+
+def test_independent_features_have_no_correlations(cormorant, simulated, workplace):
+    settings = ["--components", "6", "--sweeps", "6", "--samples", "2", "--starts", "1"]
+    command = ["fit", simulated / "counts.npz", "--model", "ibp", "--likelihood", "poisson", "--out", "ibp"]
+    ran = cormorant(*command, *settings)
+    assert ran.code == 0
+    assert "This takes about 10 seconds at most" in ran.err
+    refused = cormorant("correlations", "ibp")
+    assert refused.code == 2
+    assert "IBP has no correlations: its components are independent. Fit beta-features" in refused.err
+    assert cormorant("explore", "ibp").code == 0  # the page says so, too
+
+
+def test_entries_that_the_likelihood_cannot_have_drawn(cormorant, simulated, workplace):
+    settings = ["--model", "ibp", "--likelihood", "bernoulli", "--out", "ibp", "--quiet"]
+    ran = cormorant("fit", simulated / "counts.npz", *settings)
+    assert ran.code == 2
+    assert "the counts must have zeros and ones (--likelihood bernoulli)" in ran.err
+    assert "for counts use --likelihood poisson" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "ibp"], "--likelihood must be poisson or bernoulli, of which counts are drawn; got none"),
+        (["--model", "ibp", "--likelihood", "gaussian"], "--likelihood must be poisson or bernoulli"),
+        (["--model", "ibp", "--likelihood", "poisson", "--prior"], "--prior is for models of counts"),
+        (
+            ["--model", "ibp", "--likelihood", "poisson", "--row-total", "9"],
+            "--row-total does nothing with",
+        ),
+        (["--probability", "0.2"], "--probability does nothing with --model cnpf"),
+    ],
+)
+def test_simulations_that_cannot_be(cormorant, workplace, options, said):
+    ran = cormorant("simulate", "--out", "drawn", *options)
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: {said}")
+    assert list(workplace.iterdir()) == []

@@ -1,0 +1,67 @@
+"""What is wrong with the options of a fit is told before any data are read."""
+
+import pytest
+
+from cormorant.cli.settings import check_settings
+from cormorant.estimators.registry import ALL
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "lda"], "--model must be one of cnpf, "),
+        (["--inference", "magic"], "--inference must be"),
+        (["--allocation", "magic"], "--allocation must be"),
+        (["--stopping", "never"], "--stopping must be"),
+        (["--stopping", "validation", "--validation", "0"], "--stopping validation needs rows kept aside"),
+        (["--validation", "most"], "--validation must be"),
+        (["--batch-size", "0"], "--batch-size must be"),
+        (["--tol", "-1"], "--tol must be"),
+        (["--a0", "-1"], "--a0 must be a positive number"),
+        (["--learning-decay", "7"], "--learning-decay"),
+        (["--jobs", "0"], "--jobs must be"),
+        (["--sweeps", "0"], "--sweeps"),
+        (["--model", "hgp", "--dims", "3"], "--dims does nothing here: hgp has none"),
+        (["--likelihood", "poisson"], "--likelihood does nothing here: "),
+        (["--model", "diln", "--top", "flat"], "--top must be one of dirichlet"),
+        (["--model", "diln", "--inference", "mean-field"], "--inference mean-field is the paper's algorithm"),
+        (["--inference", "structured", "--sweeps", "9"], "--sweeps is for the sampler"),
+        (["--batch-size", "100", "--samples", "9"], "--samples is for the sampler"),
+        (["--model", "ibp", "--inference", "structured", "--chains", "2"], "--chains is for the sampler"),
+        (["--model", "ibp", "--likelihood", "magic"], "--likelihood must be one of gaussian"),
+        (["--model", "ibp", "--likelihood", "poisson", "--inference", "structured"], "--likelihood poisson is sampled"),
+        (["--model", "ibp", "--mass", "0"], "--mass must be positive"),
+        (["--model", "ibp", "--jobs", "0"], "--jobs must be"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["fit", "compare"])
+def test_settings_come_before_the_data(cormorant, workplace, verb, options, said):
+    where = ["--out", "fit"] if verb == "fit" else ["--holdout", 5]
+    if verb == "compare" and options[0] == "--model":
+        options = ["--models", *options[1:]]
+    ran = cormorant(verb, "there-is-no-such-file.npz", *where, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: {said}") or f"'{said}'" in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert list(workplace.iterdir()) == []
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_defaults_are_right(model):
+    check_settings([model], {}, seed=0)
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "components", "export", "explore", "simulate"])
+def test_the_other_verbs_too(cormorant, workplace, verb):
+    options = {
+        "evaluate": (["no-fit", "no-file", "--observed", "2"], "--observed must be"),
+        "components": (["no-fit", "--by", "name"], "--by must be one of mean, lift, frex, divergence; got 'name'"),
+        "export": (["no-fit", "--format", "pdf"], "--format must be"),
+        "explore": (["no-fit", "--port", "80"], "--port is for --serve"),
+        "simulate": (["--model", "lda", "--out", "drawn"], "--model must be one of cnpf, "),
+    }
+    arguments, said = options[verb]
+    ran = cormorant(verb, *arguments)
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: {said}")
+    assert list(workplace.iterdir()) == []
