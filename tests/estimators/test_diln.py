@@ -98,7 +98,8 @@ def test_masked_entries_are_not_zeros(inference):
     y = np.array([rng.multinomial(60, p) for p in truth @ groups])
     mask = np.zeros_like(y, dtype=bool)
     mask[:150, 5:10] = mask[:150, 15:20] = True
-    model = HDP(4, inference=inference, random_state=0, n_sweeps=30, validation=0).fit(y, mask=mask)
+    # Thirty sweeps leave the ratio below .8 to .95, by the seed; after a hundred and twenty it is .89 to .97.
+    model = HDP(4, inference=inference, random_state=0, n_sweeps=120, validation=0).fit(y, mask=mask)
     of_groups = model.column_probabilities(y[:150], mask=mask[:150])[:, :10]
     # A column that a row did not look at is as likely as those beside it: within a fifth, on average.
     assert of_groups[:, 5:].mean() == pytest.approx(of_groups[:, :5].mean(), rel=0.2)

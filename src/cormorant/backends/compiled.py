@@ -1,4 +1,4 @@
-"""The one decorator behind every compiled function, and the threads that run them.
+"""The decorators behind every compiled function, and the threads that run them.
 
 Compiled functions release the interpreter lock and each call owns the output rows it writes, so threads need no
 atomics and the result does not depend on how many there are.
@@ -16,6 +16,14 @@ from threadpoolctl import threadpool_limits
 
 # Reassociation lets sums use vector registers; NaN and infinity keep their meaning.
 compiled = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+# For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
+inner = numba.njit(
+    nogil=True,
+    cache=True,
+    fastmath={"reassoc", "contract", "arcp", "nsz"},
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
 
 
 class Threads:
@@ -45,7 +53,7 @@ class Threads:
         Expects a BLAS that uses one thread itself (`single_blas_thread`).
         """
         out = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b))
-        size = 32 if a.shape[0] <= 1024 else 512
+        size = max(12, -(-a.shape[0] // 16)) if a.shape[0] <= 1024 else 512
 
         def work(first: int) -> None:
             np.matmul(a[first : first + size], b, out=out[first : first + size])

@@ -18,6 +18,10 @@ class Backend(Protocol):
         """Matrix product a @ b."""
         ...
 
+    def pack_products(self, a: np.ndarray) -> np.ndarray:
+        """a_u a_u^T of each row, packed."""
+        ...
+
     def allocate(
         self,
         indptr: np.ndarray,
@@ -49,10 +53,20 @@ class Backend(Protocol):
         """E log(1 + exp eta), its slope and its curvature."""
         ...
 
-    def logistic(
-        self, mean: np.ndarray, log_rate: np.ndarray, bounded: np.ndarray | None = None
+    def logistic(self, mean: np.ndarray, log_rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + exp eta) and its slope."""
+        ...
+
+    def negative_binomial(
+        self,
+        field: np.ndarray,
+        log_rate: np.ndarray,
+        n: np.ndarray,
+        weights: np.ndarray,
+        bounded: np.ndarray | None,
+        dtype: type,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """log(1 + exp eta), its slope, and its curvature or, in rows that are ``bounded``, the bound's."""
+        """n F - (w + n) log(1 + exp eta); and as ``dtype`` its slope and minus its curvature (or a bound of it)."""
         ...
 
     def softplus_averages(

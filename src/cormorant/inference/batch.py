@@ -21,6 +21,13 @@ class Batch:
     exposure: np.ndarray | None = None  # rows
     missing: sparse.csr_matrix | None = None  # ones where an entry was not looked at
 
+    def __post_init__(self) -> None:
+        # Compiled code is compiled anew for arrays that can be written to: let these never be.
+        for name in ("indptr", "indices"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
     @property
     def n_rows(self) -> int:
         """Rows in this block."""

@@ -42,9 +42,15 @@ class Design:
         p, q = pack_indices(self.loadings.shape[1])
         return self.products * np.where(p == q, 1.0, 2.0)
 
-    def precision(self, omega: np.ndarray, backend: Backend) -> np.ndarray:
-        """Lambda_0 + sum_k omega_uk g_k g_k^T of each row, packed."""
-        return add_diagonal(backend.product(omega, self.products), self.prior_precision, len(self.prior_precision))
+    @cached_property
+    def single(self) -> Design:
+        """The same in single precision."""
+        return Design(*(a.astype(np.float32) for a in (self.loadings, self.products, self.prior_precision)))
+
+    def precision(self, omega: np.ndarray, backend: Backend, least: float = 0.0) -> np.ndarray:
+        """Lambda_0, its diagonal no less than ``least``, + sum_k omega_uk g_k g_k^T of each row, packed."""
+        prior = np.maximum(self.prior_precision, least)
+        return add_diagonal(backend.product(omega, self.products), prior, len(prior))
 
 
 @dataclass(frozen=True)

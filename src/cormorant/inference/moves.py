@@ -8,17 +8,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cormorant.backends.packing import add_diagonal, pack_products
+from cormorant.backends.packing import add_diagonal
 from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet, draws
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design
-from cormorant.inference.links import LINKS, Expansion
+from cormorant.inference.links import LINKS, Derivatives
 from cormorant.inference.state import Additive, Globals
 from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import PoissonFactorization
 
 TINY = 1e-300
+LONG_ROW = 1e4  # counts of a row from which on its proposals are made in double precision
 LEAST_PRECISION = 0.01  # of a proposal where a prior is flat: out in its tail the curvature alone would send f anywhere
 
 
@@ -104,17 +105,14 @@ class RowMove:
     model: PoissonFactorization
     backend: Backend
 
-    def _expand(
-        self, view: Visit, batch: Batch, f: np.ndarray, bounded: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Expansion]:
-        """log A of each row and component, and the logarithms of h at F with their derivatives."""
-        log_rate = batch.log_rate(view.atoms)
+    def _at(self, view: Visit, batch: Batch, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + A r) and A r / (1 + A r) of each row and component."""
         field = self.backend.product(f, view.design.loadings.T)
-        return log_rate, LINKS[self.model.link].at(field, log_rate, self.backend, bounded)
+        return LINKS[self.model.link].at(field, batch.log_rate(view.atoms), self.backend)
 
     def mean_scale(self, view: Visit, batch: Batch, f: np.ndarray) -> np.ndarray:
         """E x / (w + n) given f: r / (1 + A r)."""
-        return self._expand(view, batch, f)[1].mean_scale
+        return self._at(view, batch, f)[1] * np.exp(-batch.log_rate(view.atoms))
 
 
 @dataclass(frozen=True)
@@ -135,11 +133,12 @@ class ShareCounts(RowMove):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, CountStatistics]:
         """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
         w, sampling = view.globals.weights, self.backend.sampling
-        _, e = self._expand(view, batch, start.f)
+        x = self.mean_scale(view, batch, start.f)
         if start.n.shape[1]:
-            x = np.maximum(sampling.gammas(w + start.n, view.seed(), view.ids) * e.mean_scale, TINY)
+            x *= sampling.gammas(w + start.n, view.seed(), view.ids)
+            np.maximum(x, TINY, out=x)
         else:
-            x = w * e.mean_scale  # the first time: a draw from the prior would leave most components out
+            x *= w  # the first time: a draw from the prior would leave most components out
         n, counts = sampling.counts(
             batch.indptr, batch.indices, batch.whole_counts, _top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
@@ -165,7 +164,7 @@ class ShareCounts(RowMove):
         h, sampling, rng = g.hyper, self.backend.sampling, chain.rng
         if self.learns_a0:
             each = np.full(total.counts.shape[1], h.a0)
-            tables = sampling.tables(total.counts.astype(np.int64), each, chain.seed()).sum()
+            tables = sampling.tables(total.counts, each, chain.seed()).sum()
             h = replace(h, a0=draws.draw_a0(tables, len(total.counts), total.exposure, h.b0, rng))
         shape, rate = h.a0 + total.counts, h.b0 + total.exposure
         atoms = np.maximum(sampling.gammas(shape, chain.seed()) / rate, TINY)
@@ -182,7 +181,7 @@ class ShareCounts(RowMove):
             counts = counts + rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
         if self.learns_a0:
             each = np.full(counts.shape[1], h.a0)
-            tables = sampling.tables(counts.astype(np.int64), each, chain.seed()).sum()
+            tables = sampling.tables(counts, each, chain.seed()).sum()
             h = replace(h, a0=dirichlet.draw_a0(tables, counts.sum(axis=0), len(counts), h.a0, rng))
         shape = h.a0 + counts
         g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
@@ -197,7 +196,9 @@ def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: n
 
 def _top_one(a: np.ndarray) -> np.ndarray:
     """In single precision, each row's largest at one; what would vanish beside it is kept just visible."""
-    return np.maximum(a / a.max(axis=1, keepdims=True), 1e-18).astype(np.float32)
+    single = np.empty(a.shape, np.float32)
+    np.divide(a, a.max(axis=1, keepdims=True), out=single, casting="same_kind")
+    return np.maximum(single, 1e-18, out=single)
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,8 @@ class DrawWeights(RowMove):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, WeightStatistics]:
         """t_uk ~ tables(n_uk, w_k)."""
         tables = self.backend.sampling.tables(start.n, view.globals.weights, view.seed(), view.ids)
-        _, e = self._expand(view, batch, start.f)
-        return start, WeightStatistics(batch.n_rows, tables.sum(axis=0), e.log_one.sum(axis=0))
+        log_one, _ = self._at(view, batch, start.f)
+        return start, WeightStatistics(batch.n_rows, tables.sum(axis=0), log_one.sum(axis=0))
 
     def shared(self, g: Globals, chain: Chain, total: WeightStatistics) -> tuple[Globals, Chain]:
         """The process at the top, truncated."""
@@ -256,40 +257,49 @@ class MetropolisField(RowMove):
     accepted where the density is far from a Gaussian one.
     """
 
-    def _newton(self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray, bounded: np.ndarray):
+    def _likelihood(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray | None = None) -> Derivatives:
+        """h at F. Its derivatives make proposals, which may be rounded to single precision: where rows are short.
+
+        (Of long ones, so rounded, the curvature would drown the prior's, and its factors would fail.)
+        """
+        w, link = view.globals.weights, LINKS[self.model.link]
+        dtype = np.float32 if batch.row_totals.max(initial=0.0) + w.sum() <= LONG_ROW else np.float64
+        field = self.backend.product(rows.f, view.design.loadings.T)
+        return link.likelihood(field, batch.log_rate(view.atoms), rows.n, w, self.backend, dtype, bounded)
+
+    def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray):
         """The log density of f, its slope, and minus its curvature (packed)."""
-        design, w, prior = view.design, view.globals.weights, view.design.prior_precision
-        _, e = self._expand(view, batch, f, bounded)
-        density = (n * e.log_scale - w * e.log_one).sum(axis=1) - 0.5 * (f**2) @ prior
-        slope = self.backend.product(e.slope(n, w), design.loadings) - prior * f
-        precision = design.precision(np.maximum(e.omega(n, w), 0.0), self.backend)
-        return density, slope, add_diagonal(precision, np.where(prior > 0, 0.0, LEAST_PRECISION), len(prior))
+        f, prior = rows.f, view.design.prior_precision
+        h = self._likelihood(view, batch, rows, bounded)
+        design = view.design.single if h.omega.dtype == np.float32 else view.design
+        density = h.value.sum(axis=1) - 0.5 * (f**2) @ prior
+        slope = self.backend.product(h.slope, design.loadings) - prior * f
+        return density, slope, design.precision(h.omega, self.backend, LEAST_PRECISION)
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
         """One proposal a row, f + N(P^-1 slope, P^-1); then what a proposal of the locations needs."""
-        sampling, log_density = self.backend.sampling, self.backend.gaussian_log_densities
+        sampling = self.backend.sampling
         bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
-        density, slope, precision = self._newton(view, batch, start.n, start.f, bounded)
-        move = sampling.gaussians(precision, slope, view.seed(), view.ids)
-        proposed = start.f + move
-        new_density, new_slope, new_precision = self._newton(view, batch, start.n, proposed, bounded)
-        back, forth = log_density(new_precision, new_slope, -move), log_density(precision, slope, move)
+        density, slope, precision = self._newton(view, batch, start, bounded)
+        move, forth = sampling.proposals(precision, slope, view.seed(), view.ids)
+        proposed = RowDraws(start.n, start.f + move)
+        new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded)
+        back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
         accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
-        drawn = RowDraws(start.n, np.where(accept[:, None], proposed, start.f))
+        drawn = RowDraws(start.n, np.where(accept[:, None], proposed.f, start.f))
         if not (view.sums and self.model.has_locations):
             return drawn, Visited(batch.n_rows)
         return drawn, self._location_statistics(view, batch, drawn, view.design)
 
     def _location_statistics(self, view: Visit, batch: Batch, rows: RowDraws, design: Design) -> LocationStatistics:
         """Curvature, slope and log likelihood of every location."""
-        w, n = view.globals.weights, rows.n
-        _, e = self._expand(replace(view, design=design), batch, rows.f)
-        d = rows.f[:, : view.globals.locations.shape[1]]
+        h = self._likelihood(replace(view, design=design), batch, rows)
+        d = rows.f[:, : view.globals.locations.shape[1]].astype(h.omega.dtype)
         return LocationStatistics(
             n_rows=batch.n_rows,
-            precision=self.backend.product(np.maximum(e.omega(n, w), 0.0).T, pack_products(d)),
-            slope=self.backend.product(e.slope(n, w).T, d),
-            log_likelihood=(n * e.log_scale - w * e.log_one).sum(axis=0),
+            precision=self.backend.product(h.omega.T, self.backend.pack_products(d)),
+            slope=self.backend.product(h.slope.T, d).astype(np.float64),
+            log_likelihood=h.value.sum(axis=0),
         )
 
     def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
@@ -297,8 +307,7 @@ class MetropolisField(RowMove):
         if not isinstance(total, LocationStatistics):
             return g, chain
         slope, precision, target = _at_locations(g.locations, total, g.hyper.sigma_l2)
-        move = self.backend.sampling.gaussians(precision, slope, chain.seed())
-        forward = self.backend.gaussian_log_densities(precision, slope, move)
+        move, forward = self.backend.sampling.proposals(precision, slope, chain.seed())
         return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
 
 
