@@ -59,5 +59,7 @@ def over_prior_means(design: Design, field: np.ndarray, average: Callable[[np.nd
     """
     if not isinstance(design.prior.mean, np.ndarray):
         return average(field)
+    if len(design.prior.mean) == 0:
+        return average(field)[None][:0]
     means, place = np.unique(design.prior.mean, axis=0, return_inverse=True)  # rows alike are averaged over once
     return np.stack([average(field + design.loadings @ mean) for mean in means])[place.ravel()]

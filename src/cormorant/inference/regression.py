@@ -46,13 +46,23 @@ def information(
     return backend.product(pack_products(theta).T, told)
 
 
-def told_of_coefficients(problem: FieldProblem, field: Field, theta: np.ndarray) -> dict[str, np.ndarray]:
-    """The sums that a structured step has for Gamma."""
-    prior, backend = problem.design.prior, problem.backend
-    tau = prior.tau(field.mean, field.covariance)
+def told_of_coefficients(problem: FieldProblem, field: Field, n: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """The sums that a structured step has for Gamma, and for the intervals of effects.
+
+    The bound's curvature is above the likelihood's, several times where counts are many, and would make the intervals
+    too narrow: they take the likelihood's own.
+    """
+    design, backend = problem.design, problem.backend
+    tau = design.prior.tau(field.mean, field.covariance)
+    expansion = problem.link.at(field.field_mean, problem.log_rate, backend, None)
+    omega = np.maximum(expansion.omega(n, problem.weights), 0.0)
+    _, s = backend.gaussian_moments(design.precision(omega, backend, tau), np.zeros_like(field.mean))
+    unshared = omega * np.maximum(1.0 - omega * backend.product(s, design.quadratic.T), 0.0)
+    d = field.mean[:, : design.prior.n_heavy]
     return {
         "regression": regression_sums(theta, field.mean, tau, backend),
-        "information": information(theta, field.covariance, prior, tau, backend),
+        "information": information(theta, s, design.prior, tau, backend),
+        "location_information": backend.product(unshared.T, pack_products(d)),
     }
 
 

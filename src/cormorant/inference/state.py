@@ -15,6 +15,11 @@ def _nothing() -> np.ndarray:
     return np.zeros((0, 0))
 
 
+def _some(of_components: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Sums of some components, or of what rows do not have."""
+    return of_components[order] if of_components.size else of_components
+
+
 @dataclass(frozen=True)
 class Globals:
     """The tuples (a_k, w_k, l_k), what governs them, and how covariates move f.
@@ -120,13 +125,14 @@ class Statistics(Additive):
     bound: float  # the rows' part of the bound
     regression: np.ndarray = field(default_factory=_nothing)  # 2 x C x (C + P): `regression.regression_sums`
     information: np.ndarray = field(default_factory=_nothing)  # what the rows tell of Gamma: `regression.information`
+    location_information: np.ndarray = field(default_factory=_nothing)  # of the locations, components x D (D + 1) / 2
 
     def reorder(self, order: np.ndarray) -> Statistics:
         """The same with the components in another order."""
         return replace(
             self, counts=self.counts[:, order], tables=self.tables[order], log_one=self.log_one[order],
             exposure=self.exposure[..., order], share=self.share[:, order], curvature=self.curvature[:, order],
-            linear=self.linear[:, order],
+            linear=self.linear[:, order], location_information=_some(self.location_information, order),
         )  # fmt: skip
 
     def with_unused(self, n_components: int) -> Statistics:
@@ -147,6 +153,7 @@ class Statistics(Additive):
             share=widen(self.share, 1),
             curvature=widen(self.curvature, 1),
             linear=widen(self.linear, 1),
+            location_information=widen(self.location_information, 0) if self.location_information.size else _nothing(),
         )
 
     def blend(self, new: Statistics, rho: float) -> Statistics:

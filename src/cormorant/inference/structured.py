@@ -210,7 +210,7 @@ class Structured(Variational):
         by_weight = np.maximum(e.shape_curvature, 0.0)
         by_count = n * np.maximum(e.shape_curvature + e.count_curvature, 0.0)
         features = np.hstack([field.second_moments(), field.mean, np.ones((batch.n_rows, 1))])
-        told = {} if batch.covariates is None else told_of_coefficients(s.problem, field, batch.covariates)
+        told = {} if batch.covariates is None else told_of_coefficients(s.problem, field, n, batch.covariates)
         return Statistics(
             n_rows=batch.n_rows,
             counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
