@@ -104,11 +104,11 @@ class TestGamma:
 
     def test_what_all_locations_share_can_go_to_the_level(self):
         rng = np.random.default_rng(3)
-        l, gamma = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
+        locations, gamma = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
         common = np.array([0.3, -0.2])
-        before = l @ gamma[:2] + gamma[2]
+        before = locations @ gamma[:2] + gamma[2]
         after = regression.with_level(gamma, common)
-        assert_allclose((l - common) @ after[:2] + after[2], before)
+        assert_allclose((locations - common) @ after[:2] + after[2], before)
 
 
 class TestInformation:

@@ -1,4 +1,4 @@
-"""Covariates of rows as numbers: a formula and what it remembers of the rows of the fit, so that new ones are coded alike.
+"""Covariates of rows as numbers: a formula, and what it remembers of a fit, so that new rows are coded alike.
 
 Columns are centred and scaled by the fit's mean and standard deviation: an intercept would only shift what the atoms'
 scales already fit, and the ridge prior then weighs every column alike. Effects are reported per unit all the same.
@@ -66,7 +66,8 @@ class Encoding:
             if not isinstance(covariates, pd.DataFrame):
                 wanted = ", ".join(self.variables)
                 raise ValueError(
-                    f"covariates must be a data frame with the columns {wanted}, as in the fit; got {_kind(covariates)}."
+                    f"covariates must be a data frame with the columns {wanted}, as in the fit; "
+                    f"got {_kind(covariates)}."
                 )
             _check_length(covariates, n_rows)
             matrix = _expand(covariates, self.formula, self)[0]
@@ -108,14 +109,16 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
             "transform_state": {name: dict(found) for name, found in known.states.items()},
         }
     try:
-        spec: Any = ModelSpec(formula=formula, na_action="raise", output="pandas", **state)  # type: ignore[arg-type]
+        spec: Any = ModelSpec(formula=formula, na_action="ignore", output="pandas", **state)  # type: ignore[arg-type]
         needed = sorted(map(str, spec.required_variables))
         _check_columns(frame, needed)
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is not finite is told below
             warnings.simplefilter("error", DataMismatchWarning)
             matrix = spec.get_model_matrix(frame, context={})
     except DataMismatchWarning as warning:
-        levels = "; ".join(f"{name}: {', '.join(map(str, found))}" for name, found in known.levels.items()) if known else ""
+        levels = (
+            "; ".join(f"{name}: {', '.join(map(str, found))}" for name, found in known.levels.items()) if known else ""
+        )
         raise ValueError(
             f"covariates must have levels that the fit saw ({levels}); {str(warning).partition('. They')[0]}."
         ) from None

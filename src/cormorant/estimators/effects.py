@@ -44,7 +44,9 @@ def effects_given_locations(
     loadings = mixed @ _loadings(g)
     mean = loadings @ g.coefficients
     of_gamma = covariance_of_coefficients(told.information, prior, g.hyper.sigma_g2)
-    by_location = np.einsum("pc,kpq,qc->kc", g.coefficients[:size], _covariance_of_locations(g, told), g.coefficients[:size])
+    by_location = np.einsum(
+        "pc,kpq,qc->kc", g.coefficients[:size], _covariance_of_locations(g, told), g.coefficients[:size]
+    )
     variance = np.einsum("kp,cpq,kq->kc", loadings, of_gamma, loadings) + mixed**2 @ by_location
     reach = norm.ppf(0.5 + 0.5 * level) * np.sqrt(np.maximum(variance, 0.0))
     return Effects(mean, mean - reach, mean + reach)

@@ -110,9 +110,7 @@ class Factorization(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(
-        self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None) -> Self:
         """Fit the model to a count matrix.
 
         Args:
@@ -206,8 +204,8 @@ class Factorization(
     ) -> Self:
         """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
 
-        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`. Covariates are coded
-        by what the first call shows of them (levels, mean, spread).
+        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`. Covariates are
+        coded by what the first call shows of them (levels, mean, spread).
         """
         begin = time.perf_counter()
         first = not hasattr(self, "_state")

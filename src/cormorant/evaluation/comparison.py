@@ -93,7 +93,9 @@ def compare(
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
     if len({_percent(f) for f in pairs}) < len(observed):
         raise ValueError(f"observed must be different fractions, for example [0.1, 0.5]; got {observed!r}.")
-    known = [None if covariates is None else _taken(covariates, index) for index in (split.train_index, split.held_out_index)]
+    known = [
+        None if covariates is None else _taken(covariates, index) for index in (split.train_index, split.held_out_index)
+    ]
     records: dict[str, dict[str, Any]] = {}
     try:
         for label, estimator in estimators.items():

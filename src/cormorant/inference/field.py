@@ -3,8 +3,8 @@
     S_u^-1 = Lambda_u + sum_k omega_uk g_k g_k^T
     m_u    <- m_u + S_u ( Lambda_u (m0_u - m_u) + sum_k slope_uk g_k )
 
-m0_u and Lambda_u are those of the prior (`prior`). With the exponential link this Newton step is the exact maximiser of the bound. Batched over rows, the sums are matrix
-products with a table of the distinct entries of g_k g_k^T.
+m0_u and Lambda_u are those of the prior (`prior`). With the exponential link this Newton step is the exact maximiser of
+the bound. Batched over rows, the sums are matrix products with a table of the distinct entries of g_k g_k^T.
 """
 
 from __future__ import annotations

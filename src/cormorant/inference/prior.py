@@ -2,7 +2,7 @@
 
     f_u ~ N(Gamma theta_u, Lambda_u^-1),  Lambda_u = diag(tau_u, .., tau_u, 1 / sigma_m^2)
 
-tau_u = 1 of a Gaussian process; tau_u ~ Gamma(nu / 2, nu / 2) makes d_u a Student-t variable with nu degrees of freedom.
+tau_u = 1 of a Gaussian process; tau_u ~ Gamma(nu / 2, nu / 2) makes d_u Student-t with nu degrees of freedom.
 A precision of zero is that of a flat prior, of density one everywhere (mu_u of a normalised model).
 """
 
@@ -28,7 +28,7 @@ def prior_of(model: PoissonFactorization, hyper: Hyperparameters, n_dims: int) -
 
 @dataclass(frozen=True)
 class Prior:
-    """p(f_u) of some rows; those that share a mean have one of 0."""
+    """p(f_u) of some rows; without covariates all means are 0."""
 
     precision: np.ndarray  # Lambda at tau = 1, a diagonal: P
     mean: np.ndarray | float = 0.0  # rows x P: Gamma theta_u
@@ -69,7 +69,10 @@ class Prior:
         return sampling.gammas(shape, seed, ids)[:, 0] / rate
 
     def cross_entropy(self, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-        """-E log p(f_u) of each row, less (log 2 pi) / 2 a coordinate; of a Student-t, at the best q(tau_u), less its KL."""
+        """-E log p(f_u) of each row, less (log 2 pi) / 2 a coordinate.
+
+        Of a Student-t, -E log p(f_u | tau_u) + KL(q(tau_u) || p(tau_u)) at the best q(tau_u), a gamma.
+        """
         flat = np.log(np.where(self.precision > 0, self.precision, 2.0 * np.pi))  # a flat prior's log density is zero
         square = (covariance[:, diagonal_places(self.size)] + (mean - self.mean) ** 2) * self.precision
         if self.df is None:

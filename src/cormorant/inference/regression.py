@@ -46,7 +46,9 @@ def information(
     return backend.product(pack_products(theta).T, told)
 
 
-def told_of_coefficients(problem: FieldProblem, field: Field, n: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
+def told_of_coefficients(
+    problem: FieldProblem, field: Field, n: np.ndarray, theta: np.ndarray
+) -> dict[str, np.ndarray]:
     """The sums that a structured step has for Gamma, and for the intervals of effects.
 
     The bound's curvature is above the likelihood's, several times where counts are many, and would make the intervals
