@@ -184,7 +184,8 @@ def allocations(solution, view, batch):
 def held_statistics(scheme, g, batch, solution, phi):
     """Statistics at other globals with q(f) and the allocations held where ``solution`` left them."""
     view = scheme.view(g)
-    problem = FieldProblem(view.design, scheme.link, g.weights, batch.log_rate(view.atom_mean), scheme.backend)
+    design = view.design.given(batch.covariates, g.coefficients)
+    problem = FieldProblem(design, scheme.link, g.weights, batch.log_rate(view.atom_mean), scheme.backend)
     field = problem.at(solution.field.mean, solution.field.covariance)
     n = solution.n
     held = Solution(problem, field, n, solution.theta, solution.ratio)

@@ -8,6 +8,7 @@ import typer
 
 from cormorant.cli import options as o
 from cormorant.cli.console import note, print_json, print_table
+from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.records import read_record
 from cormorant.cli.sources import counts_for, fingerprint, load_fit
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 def evaluate(
     fit: o.FitArgument,
     counts: o.CountsArgument,
+    covariates: o.Covariates = None,
     observed: o.Observed = "0.1,0.5",
     top: Annotated[int, typer.Option("--top", min=1, help="Length of the list for recall and NDCG.")] = 20,
     json: o.Json = False,
@@ -33,12 +35,15 @@ def evaluate(
     data = counts_for(model, counts)
     record = read_record(fit)
     rows = held_out_rows(model, record, data)
+    known = load_covariates(covariates, data)
+    if known is not None and rows is not None:
+        known = known.iloc[model.held_out_rows_]
     if rows is None and is_fitted_to(model, record, data):
         note("the fit held no rows out, so these are the rows it was fitted to: the scores flatter it.")
     generators = _generators(record.get("seed", 0), len(shares), None if rows is None else data.n_rows)
     scored = data if rows is None else rows
     scores = {
-        str(share): _score(model, scored, share, generator, min(top, scored.n_columns))
+        str(share): _score(model, scored, share, generator, min(top, scored.n_columns), known)
         for share, generator in zip(shares, generators, strict=True)
     }
     metrics = list(scores[str(shares[0])])
@@ -90,9 +95,12 @@ def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.G
     return entry_generators(first, seed, n)
 
 
-def _score(model: Any, rows: Counts, share: float, generator: np.random.Generator, top: int) -> dict[str, float]:
+def _score(
+    model: Any, rows: Counts, share: float, generator: np.random.Generator, top: int, covariates: Any
+) -> dict[str, float]:
     from cormorant.data import split_entries
     from cormorant.evaluation import perplexity, ranking_metrics
 
     shown, test = split_entries(rows, share, generator)
-    return {"perplexity": perplexity(model, shown, test), **ranking_metrics(model, shown, test, top)}
+    ranked = ranking_metrics(model, shown, test, top, covariates)
+    return {"perplexity": perplexity(model, shown, test, covariates), **ranked}

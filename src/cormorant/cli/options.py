@@ -21,6 +21,15 @@ CountsOption = Annotated[
     str | None,
     typer.Option("--counts", metavar="COUNTS", help="Rows to take in place of those that the fit saw; or nyt."),
 ]
+Covariates = Annotated[
+    Path | None,
+    typer.Option(
+        "--covariates",
+        metavar="TABLE",
+        help="csv or tsv with a header, a line a row: matched by name if its first column holds the rows' names, else "
+        "by order.",
+    ),
+]
 Model = Annotated[str, typer.Option("--model", help="cnpf, softplus-cnpf, scaled-hgp, hgp, diln or hdp.")]
 Among = Annotated[
     int | None,
@@ -86,6 +95,11 @@ FIT = (
         "Size",
         ("n_components", "--components", int, "Most components there can be (truncation). Default: 200.", 1),
         ("n_dims", "--dims", int, "Dimension of the locations, which carry correlations. Default: 25.", 1),
+        (
+            "formula", "--formula", str,
+            "What to take of --covariates, for example '~ bs(age, df=4) + C(sex)'. Default: every column.",
+        ),
+        ("field", "--field", str, "Process of the rows: gaussian, or student-t (outliers). Default: gaussian."),
         ("top", "--top", str, "What the rows of diln share: dirichlet, gamma or beta (processes). Default: dirichlet."),
     ),
     *panel(
@@ -123,6 +137,8 @@ FIT = (
         ("b0", "--b0", float, "Rate of that prior."),
         ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations."),
         ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean. Default: 10.0."),
+        ("sigma_g2", "--sigma-g2", float, "Prior variance of the coefficients of covariates. Default: 1.0."),
+        ("df", "--df", float, "Degrees of freedom of --field student-t. Default: 4.0."),
         ("a_alpha", "--a-alpha", float, "Shape of the prior of alpha, the mass of the process. Default: 1.0."),
         ("b_alpha", "--b-alpha", float, "Its rate. Default: 0.01."),
         ("a_c", "--a-c", float, "Shape of the prior of c, the rate of the process. Default: 1.0."),

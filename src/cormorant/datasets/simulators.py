@@ -24,6 +24,8 @@ PRIOR = Hyperparameters(
 class Simulation:
     """Counts and what they were drawn from: y ~ Poisson(x a), x ~ Gamma(w, 1 / r(F)), F = d l^T + mu.
 
+    With covariates theta, F also has theta e^T, with e the effects.
+
     Normalised models: y ~ Multinomial(N, pi a), pi = x / sum x, x ~ Gamma(beta w, exp(-F)), F = d l^T.
     """
 
@@ -38,6 +40,8 @@ class Simulation:
     alpha: float | None = None  # mass (or concentration) of the process that the weights were drawn from, if they were
     c: float | None = None  # its rate, if it is a gamma process
     beta: float | None = None  # of a normalised model
+    covariates: np.ndarray | None = None  # theta, rows x covariates, if there are any
+    effects: np.ndarray | None = None  # e, components x covariates: what a unit of theta adds to F
 
     @property
     def proportions(self) -> np.ndarray:
@@ -63,6 +67,9 @@ def simulate(
     sigma_l2: float = 0.5,
     sigma_m2: float = 0.25,
     locations: np.ndarray | None = None,
+    n_covariates: int = 0,
+    sigma_g2: float = 1.0,
+    df: float | None = None,
     seed: int | np.random.Generator = 0,
 ) -> Simulation:
     """Draw a data set of a wanted size from a model whose components weigh the same (`simulate_prior` draws them too).
@@ -80,12 +87,17 @@ def simulate(
         sigma_l2: Variance of the locations.
         sigma_m2: Variance of the row means mu_u.
         locations: Components x D, in place of drawn ones (to plant correlations).
+        n_covariates: Covariates of the rows, standard normal; they move the mean of f_u (models with locations).
+        sigma_g2: Variance of their coefficients, in units of Var f.
+        df: Degrees of freedom of a Student-t field in place of the Gaussian; the smaller, the more rows are outliers.
         seed: Seed or generator.
     """
     spec = get_model(model)
     _check_sizes(n_rows=n_rows, n_columns=n_columns, n_components=n_components, n_dims=n_dims)
     _check_positive(row_total=row_total, a0=a0, weight=weight)
-    _check_positive(or_zero=True, sigma_l2=sigma_l2, sigma_m2=sigma_m2)
+    _check_positive(or_zero=True, sigma_l2=sigma_l2, sigma_m2=sigma_m2, sigma_g2=sigma_g2)
+    if df is not None:
+        _check_positive(df=df)
     rng = np.random.default_rng(seed)
     weights = np.full(n_components, float(weight))
     if locations is None:
@@ -94,16 +106,17 @@ def simulate(
     if locations.ndim != 2 or len(locations) != n_components or not np.isfinite(locations).all():
         raise ValueError(f"locations must be {n_components} components x D, finite; got shape {locations.shape}.")
     locations = locations if spec.has_locations else np.zeros((n_components, 0))
-    field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng)
+    shift, known = _draw_covariates(spec, n_rows, locations, sigma_m2, n_covariates, sigma_g2, rng)
+    field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng, df, shift)
     atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
     atoms /= atoms.sum(axis=1, keepdims=True)
     sticks = 1.0 / np.arange(n_components, 0, -1)  # of equal weights
     total = float(weights.sum())
     if spec.normalised:
         counts = _draw_counts(row_total * _shares(x), atoms, rng)
-        return Simulation(counts, atoms, weights / total, 1.0, sticks, locations, field, x, beta=total)
+        return Simulation(counts, atoms, weights / total, 1.0, sticks, locations, field, x, beta=total, **known)
     atoms *= row_total / x.mean(axis=0).sum()
-    return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x)
+    return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, **known)
 
 
 def simulate_prior(
@@ -192,12 +205,39 @@ def _draw_rows(
     locations: np.ndarray,
     sigma_m2: float,
     rng: np.random.Generator,
+    df: float | None = None,
+    shift: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """F_uk = l_k . d_u + mu_u and x_uk ~ Gamma(w_k, 1 / r(F_uk)), rows x components."""
-    field = rng.normal(size=(n_rows, locations.shape[1])) @ locations.T
+    """F_uk = l_k . d_u + mu_u + shift_uk and x_uk ~ Gamma(w_k, 1 / r(F_uk)), rows x components."""
+    d = rng.normal(size=(n_rows, locations.shape[1]))
+    if df is not None:
+        d /= np.sqrt(rng.gamma(df / 2, 2 / df, size=(n_rows, 1)))
+    field = d @ locations.T + shift
     if spec.has_mean:
         field = field + rng.normal(size=(n_rows, 1)) * np.sqrt(sigma_m2)
     return field, rng.gamma(weights, size=field.shape) * link_function(spec.link, field)
+
+
+def _draw_covariates(
+    spec: PoissonFactorization,
+    n_rows: int,
+    locations: np.ndarray,
+    sigma_m2: float,
+    n_covariates: int,
+    sigma_g2: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray | float, dict[str, np.ndarray]]:
+    """What covariates add to F, and they themselves with their effects e_kc = l_k . Gamma_.c + Gamma_mu,c."""
+    if n_covariates == 0:
+        return 0.0, {}
+    _check_sizes(n_covariates=n_covariates)
+    if not spec.has_locations:
+        raise ValueError(f"n_covariates must be 0 for {spec.name}: without locations covariates have nothing to move.")
+    theta = rng.normal(size=(n_rows, n_covariates))
+    effects = locations @ rng.normal(size=(locations.shape[1], n_covariates)) * np.sqrt(sigma_g2)
+    if spec.has_mean:
+        effects = effects + rng.normal(size=n_covariates) * np.sqrt(sigma_g2 * sigma_m2)
+    return theta @ effects.T, {"covariates": theta, "effects": effects}
 
 
 def _draw_counts(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> Counts:

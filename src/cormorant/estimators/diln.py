@@ -76,6 +76,10 @@ class DILN(Normalised):
         learning_decay=None,
         a0=None,
         sigma_l2=None,
+        sigma_g2=1.0,
+        formula=None,
+        field="gaussian",
+        df=4.0,
         a_alpha=1.0,
         b_alpha=0.01,
         a_c=1.0,
@@ -97,7 +101,7 @@ class DILN(Normalised):
         """DILN with its top."""
         if self.top not in TOPS:
             raise ValueError(f"top must be one of {', '.join(TOPS)}; got {self.top!r}.")
-        return replace(self.model, top=self.top)
+        return replace(super()._model, top=self.top)
 
 
 class HDP(Normalised):

@@ -16,6 +16,7 @@ from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.chains import gather, run_chain
+from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.persistence import PersistenceMixin
@@ -38,6 +39,7 @@ class Factorization(
     """Parameters and fitting, shared by all models; see `CNPF` and `DILN` for their meaning."""
 
     model: ClassVar[PoissonFactorization]
+    _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
 
     def __init__(
         self,
@@ -61,6 +63,10 @@ class Factorization(
         b0: float | None = None,
         sigma_l2: float | None = None,
         sigma_m2: float = 10.0,
+        sigma_g2: float = 1.0,
+        formula: str | None = None,
+        field: str = "gaussian",
+        df: float = 4.0,
         a_alpha: float = 1.0,
         b_alpha: float = 0.01,
         a_c: float = 1.0,
@@ -90,6 +96,10 @@ class Factorization(
         self.b0 = b0
         self.sigma_l2 = sigma_l2
         self.sigma_m2 = sigma_m2
+        self.sigma_g2 = sigma_g2
+        self.formula = formula
+        self.field = field
+        self.df = df
         self.a_alpha = a_alpha
         self.b_alpha = b_alpha
         self.a_c = a_c
@@ -100,7 +110,7 @@ class Factorization(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None) -> Self:
         """Fit the model to a count matrix.
 
         Args:
@@ -109,9 +119,12 @@ class Factorization(
             exposure: Known size factor of each row (the rate is exposure times sum_k x_k a_k); normalised models, which
                 take a row's total as given, have none.
             mask: Rows x columns, true (or nonzero) at entries to treat as missing.
+            covariates: What is known of the rows (models with locations): a data frame, of which `formula` says what to
+                take, or rows x columns of numbers. Rows are matched by their order.
         """
         counts = to_counts(self, X, reset=True)
-        rows = self._to_rows(counts, exposure, mask)
+        self._learn_encoding(covariates, counts.n_rows, first=not (self.warm_start and hasattr(self, "_state")))
+        rows = self._to_rows(counts, exposure, mask, covariates)
         rng = resolve.make_generator(self.random_state)
         self._choose(rows.counts)
         self._check_parameters()
@@ -161,6 +174,11 @@ class Factorization(
                 f"inference='mean-field' is the paper's algorithm for Poisson factorisation, and {type(self).__name__} "
                 "is normalised; use inference='structured' or 'gibbs'."
             )
+        if name == "mean-field" and (self._model.has_covariates or self._model.heavy_tails):
+            raise ValueError(
+                "inference='mean-field' is the paper's algorithm, which has neither covariates nor a Student-t field; "
+                "use inference='structured' or 'gibbs'."
+            )
         self.inference_ = name
 
     @property
@@ -168,15 +186,32 @@ class Factorization(
         """Whether the scheme has a bound of the evidence; the zero-order allocation only has something like one."""
         return self.inference_ == "mean-field" or (self.inference_ == "structured" and self.allocation == "digamma")
 
-    def partial_fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
+    def _learn_encoding(self, covariates: Any, n_rows: int, first: bool) -> None:
+        """Remember how covariates are coded; a fit that goes on codes them as it began to."""
+        if not first:
+            return
+        if covariates is not None and not self.model.has_locations:
+            raise ValueError(
+                f"covariates move components through their locations, and {type(self).__name__} has none; "
+                "fit CNPF, SoftplusCNPF or DILN."
+            )
+        if covariates is None and self.formula is not None:
+            raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
+        self._encoding = None if covariates is None else Encoding.learn(covariates, self.formula, n_rows)[0]
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None
+    ) -> Self:
         """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
 
-        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`.
+        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`. Covariates are
+        coded by what the first call shows of them (levels, mean, spread).
         """
         begin = time.perf_counter()
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
-        rows = self._to_rows(counts, exposure, mask)
+        self._learn_encoding(covariates, counts.n_rows, first)
+        rows = self._to_rows(counts, exposure, mask, covariates)
         rows = rows.with_counts() if self.model.normalised else rows
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows
         self._choose(rows.counts, stepwise=True)
@@ -209,8 +244,9 @@ class Factorization(
 
     @property
     def _model(self) -> PoissonFactorization:
-        """The model as the parameters have it."""
-        return self.model
+        """The model as the parameters and the rows have it."""
+        resolve.check_field(self.field)
+        return replace(self.model, has_covariates=self._encoding is not None, heavy_tails=self.field == "student-t")
 
     def _scheme(self, inference: str | None = None, backend: Backend | None = None) -> Scheme:
         return resolve.make_scheme(
@@ -240,8 +276,11 @@ class Factorization(
             resumed = self._resumed(counts.n_columns, n_rows)
             return [lambda: resumed]
         hyper, dims = self._hyper(n_rows), self.n_dims
+        known = 0 if self._encoding is None else len(self._encoding.names)
         return [
-            lambda share=share, size=size: State(start_globals(self.model, counts, size, dims, hyper, rng, share))
+            lambda share=share, size=size: State(
+                start_globals(self.model, counts, size, dims, hyper, rng, share, known)
+            )
             for share, size in starts
         ]
 

@@ -18,6 +18,7 @@ from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 ALLOCATIONS = ("zero-order", "digamma")
+FIELDS = ("gaussian", "student-t")
 FULL_BATCH_ROWS = 20_000  # up to here every step visits every row
 MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
@@ -157,6 +158,12 @@ def make_schedule(offset: float | None, decay: float | None, defaults: SchemeDef
     check_number("learning_offset", offset)
     check_number("learning_decay", decay)
     return RobbinsMonro(offset, decay)
+
+
+def check_field(field: Any) -> None:
+    """The process that d_u comes from."""
+    if field not in FIELDS:
+        raise ValueError(f"field must be one of {', '.join(FIELDS)}; got {field!r}.")
 
 
 def check_number(name: str, value: Any) -> None:

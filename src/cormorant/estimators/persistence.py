@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cormorant._version import __version__
 from cormorant.estimators import stored_samples
 from cormorant.estimators.chains import Sampled
+from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.folders import whole_folder
 from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, State, Statistics
@@ -22,7 +23,7 @@ from cormorant.models.cnpf import Hyperparameters
 FORMAT = 2  # 2: posterior samples; 1 is read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
-GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations")
+GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations", "coefficients")  # early files: not the last
 ROW_SETS = ("held_out_rows", "validation_rows")
 FITTED = (
     "inference_",
@@ -51,6 +52,7 @@ class PersistenceMixin:
         samples_: list[list[Sample]]
         row_names_: np.ndarray | None
         column_names_: np.ndarray | None
+        _encoding: Encoding | None
 
         get_params: Any
 
@@ -110,6 +112,7 @@ class PersistenceMixin:
             "row_names": listed(self.row_names_),
             "column_names": listed(self.column_names_),
             "feature_names_in": listed(getattr(self, "feature_names_in_", None)),
+            "covariates": None if self._encoding is None else self._encoding.to_json(),
         }
 
     @classmethod
@@ -145,7 +148,7 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     estimator = ESTIMATORS[document["model"]](**document["parameters"])
     info = document["globals"]
     g = Globals(
-        **{name: arrays[name] for name in GLOBAL_ARRAYS},
+        **{name: arrays[name] for name in GLOBAL_ARRAYS if name in arrays},
         **stored_samples.read_numbers(info),
         hyper=Hyperparameters(**info["hyper"]),
     )
@@ -153,6 +156,8 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     _check_lengths(g, arrays.get("row_weights"), names)
     fitted = document["fitted"]
     estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
+    if document.get("covariates") is not None:
+        estimator._encoding = Encoding.from_json(document["covariates"])
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
     sampled = Sampled(chains, g, fitted.get("diagnostics_") or {}, (), "") if chains else None
     estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)
@@ -229,7 +234,7 @@ def _memory(arrays: dict[str, np.ndarray]) -> Statistics | np.ndarray | None:
     """What the scheme remembers of earlier steps, where it was saved: averaged statistics, or squared gradients."""
     if "memory.counts" not in arrays:
         return arrays.get("memory")
-    found: dict[str, Any] = {f.name: arrays[f"memory.{f.name}"] for f in fields(Statistics)}
+    found: dict[str, Any] = {f.name: arrays[k] for f in fields(Statistics) if (k := f"memory.{f.name}") in arrays}
     for name in ("n_rows", "bound"):
         found[name] = found[name].item()
     return Statistics(**found)

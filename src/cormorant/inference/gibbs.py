@@ -6,6 +6,7 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
     scale       log(1 + A_k r(F_uk)), at two scales;                                            then A_k
     weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
     field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
+    regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
 
 Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
@@ -35,6 +36,7 @@ from cormorant.inference.moves import (
     Visit,
     draw_atoms,
 )
+from cormorant.inference.regression import DrawCoefficients
 from cormorant.inference.scale import DecideScale, ProposeScale
 from cormorant.inference.state import Globals, State
 from cormorant.inference.structured import Structured
@@ -70,6 +72,8 @@ class Gibbs:
         moves.append(DrawWeights(*parts))
         if self.model.has_field:
             moves.append(MetropolisField(*parts))
+        if self.model.has_covariates:
+            moves.append(DrawCoefficients(*parts))
         if self.model.has_locations:
             moves.append(DecideLocations(*parts, self.learns_sigma_l2))
         return tuple(moves)
@@ -100,7 +104,8 @@ class Gibbs:
         self, view: Visit, batch: Batch, start: RowDraws | None, want_bound: bool = False
     ) -> tuple[RowDraws, object]:
         """Draw what belongs to the rows, and sum what the shared draw needs of them."""
-        return view.move.rows(view, batch, RowDraws.fresh(batch.n_rows, view.design) if start is None else start)
+        begin = RowDraws.fresh(batch.n_rows, view.design_of(batch)) if start is None else start
+        return view.move.rows(view, batch, begin)
 
     def global_step(self, state: State, new: Any, rho: float) -> State:
         """Draw what the rows share."""

@@ -9,11 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from cormorant.backends.packing import add_diagonal
+from cormorant.backends.sampling import Sampling
 from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet, draws
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design
 from cormorant.inference.links import LINKS, Derivatives
+from cormorant.inference.prior import Prior
 from cormorant.inference.state import Additive, Globals
 from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import PoissonFactorization
@@ -38,7 +40,7 @@ class RowDraws:
     @classmethod
     def fresh(cls, n_rows: int, design: Design) -> RowDraws:
         """Rows that no sweep has visited."""
-        return cls(np.zeros((n_rows, 0)), np.zeros((n_rows, design.loadings.shape[1])))
+        return cls(np.zeros((n_rows, 0)), np.zeros((n_rows, design.prior.size)) + design.prior.mean)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,14 @@ class Visit:
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
         return fresh_seed(self.rng)
+
+    def design_of(self, batch: Batch) -> Design:
+        """With the prior of these rows."""
+        return self.design.given(batch.covariates, self.globals.coefficients)
+
+    def draw_tau(self, prior: Prior, f: np.ndarray, sampling: Sampling) -> np.ndarray | None:
+        """tau_u given f_u, where tails are heavy; used and forgotten, so that f alone is kept."""
+        return None if prior.df is None else prior.draw_tau(f, sampling, self.seed(), self.ids)
 
 
 class Move(Protocol):
@@ -267,23 +277,25 @@ class MetropolisField(RowMove):
         field = self.backend.product(rows.f, view.design.loadings.T)
         return link.likelihood(field, batch.log_rate(view.atoms), rows.n, w, self.backend, dtype, bounded)
 
-    def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray):
-        """The log density of f, its slope, and minus its curvature (packed)."""
-        f, prior = rows.f, view.design.prior_precision
+    def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray, tau: np.ndarray | None):
+        """The log density of f given tau, its slope, and minus its curvature (packed)."""
+        prior, away = view.design.prior.scaled(tau), rows.f - view.design.prior.mean
         h = self._likelihood(view, batch, rows, bounded)
         design = view.design.single if h.omega.dtype == np.float32 else view.design
-        density = h.value.sum(axis=1) - 0.5 * (f**2) @ prior
-        slope = self.backend.product(h.slope, design.loadings) - prior * f
-        return density, slope, design.precision(h.omega, self.backend, LEAST_PRECISION)
+        density = h.value.sum(axis=1) - 0.5 * (prior * away**2).sum(axis=1)
+        slope = self.backend.product(h.slope, design.loadings) - prior * away
+        return density, slope, design.precision(h.omega, self.backend, tau, LEAST_PRECISION)
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
         """One proposal a row, f + N(P^-1 slope, P^-1); then what a proposal of the locations needs."""
         sampling = self.backend.sampling
+        view = replace(view, design=view.design_of(batch))
+        tau = view.draw_tau(view.design.prior, start.f, sampling)
         bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
-        density, slope, precision = self._newton(view, batch, start, bounded)
+        density, slope, precision = self._newton(view, batch, start, bounded, tau)
         move, forth = sampling.proposals(precision, slope, view.seed(), view.ids)
         proposed = RowDraws(start.n, start.f + move)
-        new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded)
+        new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded, tau)
         back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
         accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
         drawn = RowDraws(start.n, np.where(accept[:, None], proposed.f, start.f))
@@ -327,13 +339,15 @@ class PolyaGammaField(RowMove):
     """
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
-        """omega_uk ~ PG(w_k + n_uk, F_uk + log A_k); f_u with precision Lambda_0 + sum_k omega_uk g_k g_k^T."""
-        design, w, sampling = view.design, view.globals.weights, self.backend.sampling
+        """omega_uk ~ PG(w_k + n_uk, F_uk + log A_k); f_u with precision Lambda_u + sum_k omega_uk g_k g_k^T."""
+        design, w, sampling = view.design_of(batch), view.globals.weights, self.backend.sampling
+        tau = view.draw_tau(design.prior, start.f, sampling)
         log_rate = batch.log_rate(view.atoms)
         field = self.backend.product(start.f, design.loadings.T)
         omega = sampling.polya_gammas(start.n, w, field + log_rate, view.seed(), view.ids)
         pull = self.backend.product(0.5 * (start.n - w) - omega * log_rate, design.loadings)
-        f = sampling.gaussians(design.precision(omega, self.backend), pull, view.seed(), view.ids)
+        pull = pull + design.prior.scaled(tau) * design.prior.mean
+        f = sampling.gaussians(design.precision(omega, self.backend, tau), pull, view.seed(), view.ids)
         return RowDraws(start.n, f), Visited(batch.n_rows)
 
 
@@ -348,7 +362,7 @@ class DecideLocations(MetropolisField):
         assert view.proposal is not None  # the pass before made it
         size = view.proposal.values.shape[1]
         loadings = np.hstack([view.proposal.values, view.design.loadings[:, size:]])
-        design = Design.build(loadings, view.design.prior_precision)
+        design = Design.build(loadings, view.design.prior)
         return start, self._location_statistics(view, batch, start, design)
 
     def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:

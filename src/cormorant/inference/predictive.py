@@ -9,7 +9,7 @@ one, and the probability that a row's next count falls in a column is the mean o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -69,7 +69,8 @@ class PointPosterior:
     def pairs(self, rows: Rows) -> Pairs:
         """One pair."""
         x = infer(self.solver, self.globals, rows).mean
-        x[np.diff(rows.counts.indptr) == 0] = self.solver.prior_mean(self.globals)
+        empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
+        x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
         atoms = self.globals.atom_mean
         yield x / (x @ atoms.sum(axis=0))[:, None], atoms
 
@@ -94,7 +95,9 @@ class SampledPosterior:
 
     def pairs(self, rows: Rows) -> Pairs:
         """A pair a sample."""
-        shown = np.flatnonzero(np.diff(rows.counts.indptr))
+        shows = np.diff(rows.counts.indptr) > 0
+        shown, empty = np.flatnonzero(shows), np.flatnonzero(~shows)
+        of_empty = rows.take(empty).covariates
         batch = rows.batch(shown, self.gibbs.dtype)
         ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
         rng = np.random.default_rng(self.seed)
@@ -103,11 +106,12 @@ class SampledPosterior:
             for sample in chain:
                 g = sample.globals
                 view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
-                draws = RowDraws.fresh(len(shown), view.design) if draws is None else draws
+                draws = RowDraws.fresh(len(shown), view.design_of(batch)) if draws is None else draws
                 draws, of_shown = self._sweep(view, batch, draws, dropped + 1)
                 dropped = 0
-                q = np.tile(self.gibbs.solver.prior_mean(g), (rows.n_rows, 1))
+                q = np.empty((rows.n_rows, g.n_components))
                 q[shown] = of_shown
+                q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
                 yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
 
     @property
@@ -184,7 +188,7 @@ class Validation:
             seen, test = split_entries(rows.counts, fraction, rng)
             test = test.entries(in_training[test.indices])
             if test.nnz:
-                splits.append((Rows(seen, rows.exposure, rows.missing), test))
+                splits.append((replace(rows, counts=seen), test))
         return cls(tuple(splits)) if splits else None
 
     def perplexity(self, solver: RowSolver, g: Globals) -> float:

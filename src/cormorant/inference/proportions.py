@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import expit
 
 from cormorant.backends.packing import unpack
-from cormorant.inference.field import Field, FieldProblem
+from cormorant.inference.field import Design, Field, FieldProblem
 
 PRIOR_DRAWS = 512  # of d, for rows without counts; half of them the other half's mirror images
 
@@ -35,10 +37,29 @@ def proportions(problem: FieldProblem, field: Field, shape: np.ndarray) -> tuple
     return p, gammas + p**2 * np.maximum(by_field, 0.0)
 
 
-def proportions_of_prior(weights: np.ndarray, locations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def proportions_of_prior(weights: np.ndarray, design: Design) -> tuple[np.ndarray, np.ndarray]:
     """The same of a row without counts, averaged over draws of d, given which p_k ~ w_k exp(l_k . d)."""
-    half = np.random.default_rng(0).normal(size=(PRIOR_DRAWS // 2, locations.shape[1]))
-    field = np.concatenate([half, -half]) @ locations.T
-    x = weights * np.exp(field - field.max(axis=1, keepdims=True))
-    p = x / x.sum(axis=1, keepdims=True)
-    return p.mean(axis=0), (p * (1.0 - p)).mean(axis=0) / (weights.sum() + 1.0) + p.var(axis=0)
+    half = design.prior.draws(PRIOR_DRAWS // 2, np.random.default_rng(0))
+    field = np.concatenate([half, -half]) @ design.loadings.T
+
+    def moments(field: np.ndarray) -> np.ndarray:
+        x = weights * np.exp(field - field.max(axis=1, keepdims=True))
+        p = x / x.sum(axis=1, keepdims=True)
+        variance = (p * (1.0 - p)).mean(axis=0) / (weights.sum() + 1.0) + p.var(axis=0)
+        return np.stack([p.mean(axis=0), variance])
+
+    found = over_prior_means(design, field, moments)
+    return found[..., 0, :], found[..., 1, :]
+
+
+def over_prior_means(design: Design, field: np.ndarray, average: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """An ``average`` over draws of F, of the prior's rows each or (they share a mean) of one.
+
+    ``field`` is draws of F, draws x components, whose mean is zero.
+    """
+    if not isinstance(design.prior.mean, np.ndarray):
+        return average(field)
+    if len(design.prior.mean) == 0:
+        return average(field)[None][:0]
+    means, place = np.unique(design.prior.mean, axis=0, return_inverse=True)  # rows alike are averaged over once
+    return np.stack([average(field + design.loadings @ mean) for mean in means])[place.ravel()]

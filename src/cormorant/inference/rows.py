@@ -15,11 +15,12 @@ from cormorant.inference.batch import Batch
 
 @dataclass(frozen=True)
 class Rows:
-    """Counts with what is known of how they were looked at."""
+    """Counts with what is known of how they were looked at, and of the rows themselves."""
 
     counts: Counts
     exposure: np.ndarray | None = None  # e_u, one a row
     missing: sparse.csr_matrix | None = None  # ones at entries to treat as missing
+    covariates: np.ndarray | None = None  # theta, rows x covariates
 
     @property
     def n_rows(self) -> int:
@@ -32,6 +33,7 @@ class Rows:
             self.counts.rows(index),
             None if self.exposure is None else self.exposure[index],
             None if self.missing is None else self.missing[index],
+            None if self.covariates is None else self.covariates[index],
         )
 
     def with_counts(self) -> Rows:
@@ -47,7 +49,8 @@ class Rows:
         """A block of rows for a backend."""
         part = self.take(index)
         c = part.counts
-        return Batch(c.indptr, c.indices, c.data.astype(dtype), c.n_columns, part.exposure, part.missing)
+        known = (part.exposure, part.missing, part.covariates)
+        return Batch(c.indptr, c.indices, c.data.astype(dtype), c.n_columns, *known)
 
     def blocks(self, size: int, dtype: type) -> Iterator[tuple[np.ndarray, Batch]]:
         """All rows in order, ``size`` at a time."""

@@ -126,4 +126,15 @@ def summarise(samples: list[Sample]) -> Globals:
         c=float(np.mean([g.c for g in every])),
         hyper=hyper,
         beta=float(np.mean([g.beta for g in every])),
+        coefficients=_mean_coefficients(every, locations),
     )
+
+
+def _mean_coefficients(every: list[Globals], locations: np.ndarray) -> np.ndarray:
+    """Gamma in the coordinates of ``locations``: that whose effects l_k . Gamma are nearest to their means."""
+    first, size = every[0].coefficients, locations.shape[1]
+    if not first.size:
+        return first
+    effects = np.mean([g.locations @ g.coefficients[:size] for g in every], axis=0)
+    turned = np.linalg.lstsq(locations, effects, rcond=1e-6)[0]
+    return np.vstack([turned, np.mean([g.coefficients[size:] for g in every], axis=0)])

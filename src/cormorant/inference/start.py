@@ -37,6 +37,7 @@ def start_globals(
     hyper: Hyperparameters,
     rng: np.random.Generator,
     row_share: float,
+    n_covariates: int = 0,
 ) -> Globals:
     """Column means mixed with ``row_share`` of a random row; q(a) as sure as an equal share of the counts allows."""
     totals = counts.column_totals() + 0.5
@@ -53,6 +54,7 @@ def start_globals(
         alpha=1.0,
         c=1.0,
         hyper=hyper,
+        coefficients=np.zeros((n_dims + model.has_level, n_covariates)) if n_covariates else np.zeros((0, 0)),
     )
 
 

@@ -26,7 +26,9 @@ from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem
 from cormorant.inference.links import LINKS, Link
-from cormorant.inference.proportions import proportions, proportions_of_prior
+from cormorant.inference.prior import prior_of
+from cormorant.inference.proportions import over_prior_means, proportions, proportions_of_prior
+from cormorant.inference.regression import log_prior, told_of_coefficients, update_coefficients, with_level
 from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
 from cormorant.inference.tops import TOPS, Top
@@ -49,6 +51,7 @@ COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start fro
 WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
 PRIOR_DRAWS = 8192  # of x, for rows that show nothing
+ROW_PRIOR_DRAWS = 2048  # the same where every row has a prior of its own
 
 
 @dataclass(frozen=True)
@@ -124,16 +127,13 @@ class Structured(Variational):
 
     def design(self, g: Globals) -> Design:
         """g_k = (l_k, 1), less the parts that this model lacks."""
-        columns, prior = [g.locations], [1.0] * g.locations.shape[1]
-        if self.model.has_level:
-            columns.append(np.ones((g.n_components, 1)))
-            prior.append(0.0 if self.model.normalised else 1.0 / g.hyper.sigma_m2)
-        return Design.build(np.hstack(columns), np.array(prior))
+        columns = [g.locations, np.ones((g.n_components, int(self.model.has_level)))]
+        return Design.build(np.hstack(columns), prior_of(self.model, g.hyper, g.locations.shape[1]))
 
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
         """The field step of a block of rows."""
-        log_rate = batch.log_rate(view.atom_mean)
-        return FieldProblem(view.design, self.link, view.globals.weights, log_rate, self.backend)
+        design = view.design.given(batch.covariates, view.globals.coefficients)
+        return FieldProblem(design, self.link, view.globals.weights, batch.log_rate(view.atom_mean), self.backend)
 
     def _allocate(self, view: View, batch: Batch, field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
         n, theta, ratio = self.backend.allocate(
@@ -210,6 +210,7 @@ class Structured(Variational):
         by_weight = np.maximum(e.shape_curvature, 0.0)
         by_count = n * np.maximum(e.shape_curvature + e.count_curvature, 0.0)
         features = np.hstack([field.second_moments(), field.mean, np.ones((batch.n_rows, 1))])
+        told = {} if batch.covariates is None else told_of_coefficients(s.problem, field, n, batch.covariates)
         return Statistics(
             n_rows=batch.n_rows,
             counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
@@ -225,6 +226,7 @@ class Structured(Variational):
                 ]
             ),
             bound=bound,
+            **told,
         )
 
     def _row_bound(self, view: View, batch: Batch, s: Solution) -> float:
@@ -258,7 +260,9 @@ class Structured(Variational):
             linear = linear - (np.log(total) - log_total)[:, None] * curvature[:, -1 - size : -1]
         else:
             rate = h.b0 + s.exposure
-        locations = g.locations
+        locations, coefficients = g.locations, g.coefficients
+        if self.model.has_covariates:
+            coefficients = update_coefficients(s.regression, prior_of(self.model, h, locations.shape[1]), h.sigma_g2)
         if self.model.has_locations:
             second = unpack(curvature[:, : -1 - size], size)
             d = slice(0, locations.shape[1])
@@ -268,10 +272,12 @@ class Structured(Variational):
                 # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
                 # for it, it no longer makes every pair of components look positively correlated.
                 held = s.counts.sum(axis=0) + 1e-300
-                locations = locations - held @ locations / held.sum()
+                common = held @ locations / held.sum()
+                locations = locations - common
+                coefficients = with_level(coefficients, common)
         if "a0" in self.learn:
             h = replace(h, a0=self._learn_a0(s, shape, rate, h.a0, h.b0))
-        g = replace(g, atom_shape=shape, atom_rate=rate, locations=locations, hyper=h)
+        g = replace(g, atom_shape=shape, atom_rate=rate, locations=locations, coefficients=coefficients, hyper=h)
         return State(g, s, state.n_steps + 1)
 
     def _make_up(self, g: Globals, shape: np.ndarray, lacking: np.ndarray) -> np.ndarray:
@@ -294,6 +300,8 @@ class Structured(Variational):
         total = statistics.bound + self._bound_of_atoms(g) + self.top.log_prior(g)
         if self.model.has_locations:
             total -= 0.5 * (g.locations**2 / h.sigma_l2 + np.log(2 * np.pi * h.sigma_l2)).sum()
+        if self.model.has_covariates:
+            total += log_prior(g.coefficients, prior_of(self.model, h, g.locations.shape[1]), h.sigma_g2)
         return float(total)
 
     def _bound_of_atoms(self, g: Globals) -> float:
@@ -324,7 +332,9 @@ class Structured(Variational):
     def _proportions(self, view: View, batch: Batch, want_variance: bool) -> RowPosterior:
         """E pi (and Var pi); a row without counts has its prior's."""
         g, shown = view.globals, batch.row_totals > 0
-        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in proportions_of_prior(g.weights, g.locations))
+        design = view.design.given(batch.covariates, g.coefficients)
+        shape = (batch.n_rows, g.n_components)
+        mean, variance = (np.broadcast_to(part, shape).copy() for part in proportions_of_prior(g.weights, design))
         if shown.any():
             part = batch.take(shown)
             field, n = self.settle(view, part)
@@ -332,17 +342,22 @@ class Structured(Variational):
             variance[shown] = found
         return RowPosterior(mean, variance if want_variance else None)
 
-    def prior_mean(self, g: Globals) -> np.ndarray:
+    def prior_mean(self, g: Globals, covariates: np.ndarray | None = None) -> np.ndarray:
         """E x_k / sum_j A_j x_j of a row that shows nothing, averaged over draws from its prior, always the same.
 
-        Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean.
+        Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean (and with
+        a Student-t process E x is infinite).
         """
+        design = self.design(g).given(covariates, g.coefficients)
         if self.model.normalised:
-            return proportions_of_prior(g.weights, g.locations)[0]
-        design = self.design(g)
-        spread = 1.0 / np.sqrt(design.prior_precision)
-        f = spread * np.random.default_rng(0).normal(size=(PRIOR_DRAWS, len(spread)))
-        r = self.link.scale(self.backend.product(f, design.loadings.T))
-        gammas = self.backend.sampling.gammas(np.tile(g.weights, (PRIOR_DRAWS, 1)), 0)
-        x = np.maximum(gammas * r, 1e-300)
-        return (x / (x @ g.atom_total)[:, None]).mean(axis=0)
+            return proportions_of_prior(g.weights, design)[0]
+        total = g.atom_total
+
+        def shares(field: np.ndarray) -> np.ndarray:
+            x = np.maximum(gammas * self.link.scale(field), 1e-300)
+            return (x / (x @ total)[:, None]).mean(axis=0)
+
+        n_draws = PRIOR_DRAWS if covariates is None else ROW_PRIOR_DRAWS
+        gammas = self.backend.sampling.gammas(np.tile(g.weights, (n_draws, 1)), 0)
+        f = design.prior.draws(n_draws, np.random.default_rng(0))
+        return over_prior_means(design, self.backend.product(f, design.loadings.T), shares)

@@ -10,6 +10,12 @@ The generative story, truncated at T components:
 
 with r = exp (CNPF) or softplus (softplus-CNPF). Scaled HGP: all l_k = 0. HGP: all l_k = 0 and all mu_u = 0.
 
+The models with locations also come with covariates theta_u of the rows, which move the mean of f_u = (d_u, mu_u),
+
+    f_u ~ N(Gamma theta_u, diag(1, .., 1, sigma_m^2))                 Gamma_pc ~ N(0, sigma_g^2 Var f_up)
+
+and with a Student-t process in place of the Gaussian: d_u ~ N(Gamma theta_u, I / tau_u), tau_u ~ Gamma(nu / 2, nu / 2).
+
 DILN, the discrete infinite logistic normal, takes the totals N_u of the rows as given and normalises the weights:
 
     x_uk ~ Gamma(beta w_k, exp(-F_uk))   F_uk = l_k . d_u             pi_uk = x_uk / sum_j x_uj
@@ -47,6 +53,8 @@ class PoissonFactorization:
     has_locations: bool  # l_k . d_u
     normalised: bool = False  # whether weights are proportions, and atoms Dirichlet; then mu_u has a flat prior
     top: str = "gamma"  # the measure that all rows share: "gamma", "dirichlet" or "beta"
+    has_covariates: bool = False  # whether the mean of f_u is Gamma theta_u
+    heavy_tails: bool = False  # whether d_u is a Student-t variable
 
     @property
     def has_level(self) -> bool:
@@ -93,6 +101,8 @@ class Hyperparameters:
     b_c: float = 0.01
     a_beta: float = 1.0
     b_beta: float = 0.01
+    sigma_g2: float = 1.0  # variance of a coefficient of the covariates, in units of Var f
+    df: float = 4.0  # nu, degrees of freedom of a Student-t process
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
