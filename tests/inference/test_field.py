@@ -58,7 +58,7 @@ def test_moments_of_the_field(backend, per_row):
     assert_allclose(field.field_mean, field.mean @ g.T, rtol=1e-13)
     assert_allclose(field.field_variance, np.einsum("kp,upq,kq->uk", g, unpack(field.covariance, 3), g), rtol=1e-12)
     second = unpack(field.covariance, 3) + np.einsum("up,uq->upq", field.mean, field.mean)
-    assert_allclose(unpack(field.second_moments(), 3), second, rtol=1e-13)
+    assert_allclose(unpack(field.second_moments(problem.backend), 3), second, rtol=1e-13)
 
 
 def test_prior_has_no_divergence(backend):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import digamma, expit, log_expit
 
-from cormorant.backends.packing import pack_indices, unpack
+from cormorant.backends.packing import pack_indices, pack_products, unpack  # noqa: F401 (pack_products: a step itself)
 
 
 def product(a, b):

@@ -206,7 +206,7 @@ def _draw(first, last, precision, linear, seed, ids, out, log_density):
 
 def moments(threads: Threads, precision, linear):
     """Means and packed covariances of the Gaussians with these precisions and linear terms (twin: ``inv``)."""
-    mean, covariance = np.empty(linear.shape), np.empty(precision.shape)
+    mean, covariance = np.empty(linear.shape), np.empty(precision.shape, precision.dtype)
     threads.over(lambda first, last: _moments(first, last, precision, linear, mean, covariance), len(mean))
     return mean, covariance
 

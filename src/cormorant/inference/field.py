@@ -20,6 +20,13 @@ from cormorant.inference.links import Expansion, Link
 from cormorant.inference.prior import Prior
 from cormorant.models.cnpf import link_function
 
+LONG_ROW = 1e4  # counts from which on the prior's precision would drown in the rounding of a row's own, if single
+
+
+def precision_of(longest_row: float) -> type:
+    """In which precision the large products of a field step can be made."""
+    return np.float32 if longest_row <= LONG_ROW else np.float64
+
 
 @dataclass(frozen=True)
 class Design:
@@ -44,12 +51,16 @@ class Design:
     def quadratic(self) -> np.ndarray:
         """The table that gives g_k^T S g_k from a packed S: entries off the diagonal count twice."""
         p, q = pack_indices(self.loadings.shape[1])
-        return self.products * np.where(p == q, 1.0, 2.0)
+        return self.products * np.where(p == q, 1.0, 2.0).astype(self.products.dtype)
 
     @cached_property
     def single(self) -> Design:
         """The same in single precision."""
         return replace(self, loadings=self.loadings.astype(np.float32), products=self.products.astype(np.float32))
+
+    def as_type(self, dtype: type) -> Design:
+        """The same in double or single precision."""
+        return self.single if dtype == np.float32 else self
 
     def precision(
         self, omega: np.ndarray, backend: Backend, tau: np.ndarray | None = None, least: float = 0.0
@@ -76,9 +87,9 @@ class Field:
             self.field_mean[index], self.field_variance[index],
         )  # fmt: skip
 
-    def second_moments(self) -> np.ndarray:
+    def second_moments(self, backend: Backend) -> np.ndarray:
         """E f f^T, packed."""
-        return self.covariance + pack_products(self.mean)
+        return self.covariance + backend.pack_products(self.mean.astype(self.covariance.dtype, copy=False))
 
 
 @dataclass(frozen=True)
@@ -90,11 +101,13 @@ class FieldProblem:
     weights: np.ndarray
     log_rate: np.ndarray  # log A, per component or rows x components
     backend: Backend
+    dtype: type = np.float64  # of precisions, covariances and the products that make them
 
     def at(self, mean: np.ndarray, covariance: np.ndarray) -> Field:
         """Evaluate E F, Var F and the link's expansion at q(f) = N(mean, covariance)."""
+        covariance = covariance.astype(self.dtype, copy=False)
         field_mean = self.backend.product(mean, self.design.loadings.T)
-        variance = self.backend.product(covariance, self.design.quadratic.T)
+        variance = self.backend.product(covariance, self.design.as_type(self.dtype).quadratic.T)
         expansion = self.link.expand(field_mean, variance, self.log_rate, self.backend)
         return Field(mean, covariance, expansion, field_mean, variance)
 
@@ -150,10 +163,11 @@ class FieldProblem:
     def _newton(self, field: Field, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         prior = self.design.prior
         tau = prior.tau(field.mean, field.covariance)
-        omega = np.maximum(field.expansion.omega(n, self.weights), 0.0)
+        design = self.design.as_type(self.dtype)
+        omega = np.maximum(field.expansion.omega(n, self.weights), 0.0).astype(self.dtype, copy=False)
         slope = field.expansion.slope(n, self.weights)
         gradient = self.backend.product(slope, self.design.loadings) - prior.scaled(tau) * (field.mean - prior.mean)
-        move, covariance = self.backend.gaussian_moments(self.design.precision(omega, self.backend, tau), gradient)
+        move, covariance = self.backend.gaussian_moments(design.precision(omega, self.backend, tau), gradient)
         return field.mean + move, covariance
 
     def _backtrack(self, field: Field, proposal: Field, n: np.ndarray, halvings: int = 5) -> Field:

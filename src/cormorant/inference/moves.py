@@ -13,7 +13,7 @@ from cormorant.backends.sampling import Sampling
 from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet, draws
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design
+from cormorant.inference.field import Design, precision_of
 from cormorant.inference.links import LINKS, Derivatives
 from cormorant.inference.prior import Prior
 from cormorant.inference.state import Additive, Globals
@@ -21,7 +21,6 @@ from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import PoissonFactorization
 
 TINY = 1e-300
-LONG_ROW = 1e4  # counts of a row from which on its proposals are made in double precision
 LEAST_PRECISION = 0.01  # of a proposal where a prior is flat: out in its tail the curvature alone would send f anywhere
 
 
@@ -268,12 +267,9 @@ class MetropolisField(RowMove):
     """
 
     def _likelihood(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray | None = None) -> Derivatives:
-        """h at F. Its derivatives make proposals, which may be rounded to single precision: where rows are short.
-
-        (Of long ones, so rounded, the curvature would drown the prior's, and its factors would fail.)
-        """
+        """h at F. Its derivatives make proposals, which may be rounded to single precision: where rows are short."""
         w, link = view.globals.weights, LINKS[self.model.link]
-        dtype = np.float32 if batch.row_totals.max(initial=0.0) + w.sum() <= LONG_ROW else np.float64
+        dtype = precision_of(batch.row_totals.max(initial=0.0) + w.sum())
         field = self.backend.product(rows.f, view.design.loadings.T)
         return link.likelihood(field, batch.log_rate(view.atoms), rows.n, w, self.backend, dtype, bounded)
 
@@ -281,7 +277,7 @@ class MetropolisField(RowMove):
         """The log density of f given tau, its slope, and minus its curvature (packed)."""
         prior, away = view.design.prior.scaled(tau), rows.f - view.design.prior.mean
         h = self._likelihood(view, batch, rows, bounded)
-        design = view.design.single if h.omega.dtype == np.float32 else view.design
+        design = view.design.as_type(h.omega.dtype.type)
         density = h.value.sum(axis=1) - 0.5 * (prior * away**2).sum(axis=1)
         slope = self.backend.product(h.slope, design.loadings) - prior * away
         return density, slope, design.precision(h.omega, self.backend, tau, LEAST_PRECISION)

@@ -56,8 +56,7 @@ def told_of_coefficients(
     """
     design, backend = problem.design, problem.backend
     tau = design.prior.tau(field.mean, field.covariance)
-    expansion = problem.link.at(field.field_mean, problem.log_rate, backend, None)
-    omega = np.maximum(expansion.omega(n, problem.weights), 0.0)
+    omega = problem.link.likelihood(field.field_mean, problem.log_rate, n, problem.weights, backend).omega
     _, s = backend.gaussian_moments(design.precision(omega, backend, tau), np.zeros_like(field.mean))
     unshared = omega * np.maximum(1.0 - omega * backend.product(s, design.quadratic.T), 0.0)
     d = field.mean[:, : design.prior.n_heavy]

@@ -24,7 +24,7 @@ from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet
 from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, Field, FieldProblem
+from cormorant.inference.field import Design, Field, FieldProblem, precision_of
 from cormorant.inference.links import LINKS, Link
 from cormorant.inference.prior import prior_of
 from cormorant.inference.proportions import over_prior_means, proportions, proportions_of_prior
@@ -133,7 +133,9 @@ class Structured(Variational):
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
         """The field step of a block of rows."""
         design = view.design.given(batch.covariates, view.globals.coefficients)
-        return FieldProblem(design, self.link, view.globals.weights, batch.log_rate(view.atom_mean), self.backend)
+        weights, log_rate = view.globals.weights, batch.log_rate(view.atom_mean)
+        dtype = precision_of(batch.row_totals.max(initial=0.0) + weights.sum()) if self.zero_order else np.float64
+        return FieldProblem(design, self.link, weights, log_rate, self.backend, dtype)
 
     def _allocate(self, view: View, batch: Batch, field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
         n, theta, ratio = self.backend.allocate(
@@ -158,7 +160,7 @@ class Structured(Variational):
         if start is None:
             field, n = self._begin(view, batch, problem)
         else:
-            field = problem.at(start.mean.astype(np.float64), start.covariance.astype(np.float64))
+            field = problem.at(start.mean.astype(np.float64), start.covariance)
             n = start.n.astype(np.float64)
         theta = ratio = n
         for _ in range(effort.rounds):
@@ -205,11 +207,14 @@ class Structured(Variational):
     def _statistics(self, view: View, batch: Batch, s: Solution, bound: float) -> Statistics:
         e, n, w, field = s.field.expansion, s.n, view.globals.weights, s.field
         offsets, rows, order = batch.by_column
-        product = self.backend.product
+        product, dtype = self.backend.product, s.problem.dtype
         # Without a bound the averaged curvature can be negative, and the location step needs a positive one.
         by_weight = np.maximum(e.shape_curvature, 0.0)
         by_count = n * np.maximum(e.shape_curvature + e.count_curvature, 0.0)
-        features = np.hstack([field.second_moments(), field.mean, np.ones((batch.n_rows, 1))])
+        features = np.hstack(
+            [field.second_moments(self.backend), field.mean.astype(dtype), np.ones((batch.n_rows, 1), dtype)]
+        )
+        curvatures = [product(a.T.astype(dtype), features).astype(np.float64) for a in (by_weight, by_count)]
         told = {} if batch.covariates is None else told_of_coefficients(s.problem, field, n, batch.covariates)
         return Statistics(
             n_rows=batch.n_rows,
@@ -218,7 +223,7 @@ class Structured(Variational):
             log_one=e.log_one.sum(axis=0),
             exposure=batch.exposed((w + n) * e.mean_scale),
             share=np.stack([e.shape_slope.sum(axis=0), (n * e.shape_slope).sum(axis=0)]),
-            curvature=np.stack([product(by_weight.T, features), product(by_count.T, features)]),
+            curvature=np.stack(curvatures),
             linear=np.stack(
                 [
                     product((by_weight * field.field_mean - e.shape_slope).T, field.mean),
