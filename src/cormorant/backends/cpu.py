@@ -133,6 +133,10 @@ class CpuBackend:
         self.threads = Threads(n_jobs)
         self.sampling = Sampling(self.threads)
 
+    def map(self, function, items):
+        """``function`` of each block of rows, in their order (twin: the builtin of that name)."""
+        return self.threads.map(function, items)
+
     def product(self, a, b):
         """Matrix product (twin: ``a @ b``)."""
         return self.threads.product(a, b)

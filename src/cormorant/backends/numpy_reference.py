@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
 from scipy.special import digamma, expit, log_expit
 
 from cormorant.backends.packing import pack_indices, pack_products, unpack  # noqa: F401 (pack_products: a step itself)
+
+map = builtins.map  # of blocks of rows, one after another
 
 
 def product(a, b):

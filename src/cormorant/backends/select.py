@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
 
+from cormorant.backends.compiled import Item, Result
 from cormorant.backends.sampling import Sampling
 
 
@@ -13,6 +15,10 @@ class Backend(Protocol):
     """Arrays in, arrays out: the steps whose cost grows with the data."""
 
     sampling: Sampling  # the draws of the exact sampler
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """``function`` of each block of rows, in their order; side by side where there are threads for it."""
+        ...
 
     def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Matrix product a @ b."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cormorant.estimators import parameters as resolve
-from cormorant.inference.predictive import BLOCK
+from cormorant.inference.rows import LARGEST_BLOCK
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -81,7 +81,7 @@ def extrapolate(
         sweeps = chains.n_chains * chains.n_sweeps
     passes += heats * min(HEAT, estimator.max_epochs)
     seconds = at_all("first", batches) + passes * at_all("later", batches) + sweeps * at_all("sweep") + at_all("rest")
-    return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, BLOCK)))
+    return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
 
 
 def run_trial(estimator: Any, counts: Counts) -> Trial:

@@ -14,7 +14,6 @@ from cormorant.inference import fit as loop
 from cormorant.inference.diagnostics import effective_sample_size, split_rhat
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import RowDraws
-from cormorant.inference.predictive import BLOCK
 from cormorant.inference.rows import Rows
 from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.schedules import Plan
@@ -48,7 +47,7 @@ def run_chain(
     """One chain from where a structured fit ended."""
     collector = Collector(chains.n_sweeps, chains.n_samples)
     memory = start.memory.handed_over(lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)))
-    plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, BLOCK), None)
+    plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
     settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing")
     state = gibbs.begin(start.state.globals, rng)
     end = loop.run(

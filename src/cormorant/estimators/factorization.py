@@ -24,7 +24,7 @@ from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import progress_bars
 from cormorant.inference import fit as loop
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import BLOCK, Validation, infer
+from cormorant.inference.predictive import Validation, infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
@@ -222,7 +222,7 @@ class Factorization(
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         rho, bound = schedule(state.n_steps), None
         with single_blas_thread():
-            visits = rows.blocks(BLOCK, scheme.dtype)
+            visits = rows.blocks(rows.block_size, scheme.dtype)
             total = loop.sum_statistics(scheme, state, visits, want_bound=self._has_bound)
             total = total * (n_rows / rows.n_rows)
             if self._has_bound:
@@ -325,7 +325,8 @@ class Factorization(
         sampled = gather(first_fits, ends, collectors)
         state, interrupted = State(sampled.globals), sampled.interrupted
         try:
-            memory = loop.sum_statistics(structured, state, rows.blocks(BLOCK, structured.dtype))  # for partial_fit
+            blocks = rows.blocks(rows.block_size, structured.dtype)
+            memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit
         except KeyboardInterrupt:
             interrupted = True
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
@@ -378,7 +379,7 @@ class Factorization(
         schedule = None
         if size < rows.n_rows:
             schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        plan = Plan(rows.n_rows, size, min(size, BLOCK), schedule)
+        plan = Plan(rows.n_rows, size, min(size, rows.block_size), schedule)
         watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
         check_every = 5 if plan.is_full else 1
         title = "the bound" if self._has_bound else "the approximate bound"

@@ -98,7 +98,10 @@ class Gibbs:
     def visit(self, state: State) -> Visit:
         """What a pass needs of the state."""
         g, chain = state.globals, _chain(state)
-        return Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
+        view = Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
+        if isinstance(view.move, ShareCounts):
+            _ = view.top_atoms  # cached here, once, and not by each block
+        return view
 
     def local_step(
         self, view: Visit, batch: Batch, start: RowDraws | None, want_bound: bool = False

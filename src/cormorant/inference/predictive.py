@@ -19,12 +19,11 @@ from cormorant.data import Counts, split_entries
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import MetropolisField, PolyaGammaField, RowDraws, ShareCounts, Visit
-from cormorant.inference.rows import Rows
+from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
 from cormorant.inference.state import Globals, RowPosterior
 
-BLOCK = 4096  # rows solved at a time: bounds the memory, changes nothing else
 Pairs = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
@@ -46,11 +45,15 @@ def infer(solver: RowSolver, g: Globals, rows: Rows, want_variance: bool = False
     view = solver.view(g)
     mean = np.empty((rows.n_rows, g.n_components))
     variance = np.empty_like(mean) if want_variance else None
-    for index, batch in rows.blocks(BLOCK, solver.dtype):
-        found = solver.posterior(view, batch, want_variance)
+
+    def solve(index: np.ndarray) -> None:
+        found = solver.posterior(view, rows.batch(index, solver.dtype), want_variance)
         mean[index] = found.mean
         if variance is not None:
             variance[index] = found.variance
+
+    for _ in solver.backend.map(solve, np.array_split(np.arange(rows.n_rows), -(-rows.n_rows // SMALLEST_BLOCK))):
+        pass
     return RowPosterior(mean, variance)
 
 
@@ -139,8 +142,8 @@ def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:
     if test.nnz == 0:
         raise ValueError("there is nothing to predict: no row has a test entry; observe a smaller fraction.")
     total = 0.0
-    for first in range(0, observed.n_rows, BLOCK):
-        index = np.arange(first, min(first + BLOCK, observed.n_rows))
+    for first in range(0, observed.n_rows, LARGEST_BLOCK):
+        index = np.arange(first, min(first + LARGEST_BLOCK, observed.n_rows))
         part = test.rows(index)
         total += float(part.data @ np.log(entry_probabilities(posterior, observed.take(index), part)))
     return total / test.total
