@@ -1,4 +1,4 @@
-"""What a normalised model says of a row: the mean and the variance of its proportions pi_k = x_k / sum_j x_j."""
+"""Proportions pi_k = x_k / sum_j x_j: what a normalised model says of a row, and any model of one that shows nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 from scipy.special import expit
 
 from cormorant.backends.packing import unpack
+from cormorant.backends.select import Backend
 from cormorant.inference.field import Design, Field, FieldProblem
+from cormorant.inference.links import Link
 
 PRIOR_DRAWS = 512  # of d, for rows without counts; half of them the other half's mirror images
 
@@ -50,6 +52,20 @@ def proportions_of_prior(weights: np.ndarray, design: Design) -> tuple[np.ndarra
 
     found = over_prior_means(design, field, moments)
     return found[..., 0, :], found[..., 1, :]
+
+
+def shares_of_prior(
+    weights: np.ndarray, totals: np.ndarray, design: Design, link: Link, n_draws: int, backend: Backend
+) -> np.ndarray:
+    """E x_k / sum_j A_j x_j of rows without counts, averaged over draws of f and x; ``totals`` are the A_k."""
+    gammas = backend.sampling.gammas(np.tile(weights, (n_draws, 1)), 0)
+    f = design.prior.draws(n_draws, np.random.default_rng(0))
+
+    def shares(field: np.ndarray) -> np.ndarray:
+        x = np.maximum(gammas * link.scale(field), 1e-300)
+        return (x / (x @ totals)[:, None]).mean(axis=0)
+
+    return over_prior_means(design, backend.product(f, design.loadings.T), shares)
 
 
 def over_prior_means(design: Design, field: np.ndarray, average: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -27,7 +27,7 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem
 from cormorant.inference.links import LINKS, Link
 from cormorant.inference.prior import prior_of
-from cormorant.inference.proportions import over_prior_means, proportions, proportions_of_prior
+from cormorant.inference.proportions import proportions, proportions_of_prior, shares_of_prior
 from cormorant.inference.regression import log_prior, told_of_coefficients, update_coefficients, with_level
 from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
@@ -351,13 +351,5 @@ class Structured(Variational):
         design = self.design(g).given(covariates, g.coefficients)
         if self.model.normalised:
             return proportions_of_prior(g.weights, design)[0]
-        total = g.atom_total
-
-        def shares(field: np.ndarray) -> np.ndarray:
-            x = np.maximum(gammas * self.link.scale(field), 1e-300)
-            return (x / (x @ total)[:, None]).mean(axis=0)
-
         n_draws = PRIOR_DRAWS if covariates is None else ROW_PRIOR_DRAWS
-        gammas = self.backend.sampling.gammas(np.tile(g.weights, (n_draws, 1)), 0)
-        f = design.prior.draws(n_draws, np.random.default_rng(0))
-        return over_prior_means(design, self.backend.product(f, design.loadings.T), shares)
+        return shares_of_prior(g.weights, g.atom_total, design, self.link, n_draws, self.backend)
