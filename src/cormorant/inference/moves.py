@@ -266,9 +266,7 @@ class MetropolisField(RowMove):
     accepted where the density is far from a Gaussian one.
     """
 
-    def _newton(
-        self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray, bounded: np.ndarray, tau: np.ndarray | None
-    ):
+    def _newton(self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray, bounded: np.ndarray, tau: Any):
         """The log density of f given tau, its slope, and minus its curvature (packed)."""
         design, w = view.design, view.globals.weights
         prior, away = design.prior.scaled(tau), f - design.prior.mean

@@ -1,4 +1,4 @@
-"""Proportions pi_k = x_k / sum_j x_j: what a normalised model says of a row, and any model of one that shows nothing."""
+"""Proportions pi_k = x_k / sum_j x_j: what a normalised model says of a row, and every model of an empty one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from cormorant.backends.select import Backend
 from cormorant.inference.field import Design, Field, FieldProblem
 from cormorant.inference.links import Link
 
+SHARE_DRAWS = 8192  # of f and x, for a row that shows nothing
+ROW_SHARE_DRAWS = 2048  # the same where rows have priors of their own
 PRIOR_DRAWS = 512  # of d, for rows without counts; half of them the other half's mirror images
 
 
@@ -55,9 +57,10 @@ def proportions_of_prior(weights: np.ndarray, design: Design) -> tuple[np.ndarra
 
 
 def shares_of_prior(
-    weights: np.ndarray, totals: np.ndarray, design: Design, link: Link, n_draws: int, backend: Backend
+    weights: np.ndarray, totals: np.ndarray, design: Design, link: Link, backend: Backend
 ) -> np.ndarray:
     """E x_k / sum_j A_j x_j of rows without counts, averaged over draws of f and x; ``totals`` are the A_k."""
+    n_draws = ROW_SHARE_DRAWS if isinstance(design.prior.mean, np.ndarray) else SHARE_DRAWS
     gammas = backend.sampling.gammas(np.tile(weights, (n_draws, 1)), 0)
     f = design.prior.draws(n_draws, np.random.default_rng(0))
 
