@@ -21,7 +21,7 @@ from cormorant import CNPF, as_counts
 from cormorant.data import Counts, hold_out, split_entries
 from cormorant.estimators import TruncationWarning
 from cormorant.evaluation import perplexity
-from cormorant.explore import tables
+from cormorant.explore import figures, tables
 
 FORMULA = '~ C(age, contr.treatment("45 to 59")) + C(sex)'
 BOUNDS = {
@@ -123,6 +123,18 @@ def write(records: list[dict], model: CNPF, args: argparse.Namespace, n_rows: in
     Path(args.out).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def draw(model: CNPF, path: str) -> None:
+    """Two covariates, the components that each moves most."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 1, figsize=(7.5, 7.0), layout="constrained")
+    for ax, ending in zip(panels, ("[T.male]", "[T.18 to 29]"), strict=True):
+        name = next(name for name in model.covariate_names_ if name.endswith(ending))
+        figures.covariate_effects(model, name, n=10, ax=ax)
+        ax.set_xlabel(f"effect of {ending[3:-1]} on F, relative to all components")
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
@@ -137,6 +149,7 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=None)
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[0])
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--figure", help="File to draw two covariates' effects to.")
     parser.add_argument("--save", help="Folder to save the first seed's model with covariates to.")
     args = parser.parse_args()
     warnings.simplefilter("ignore", TruncationWarning)
@@ -149,6 +162,8 @@ def main() -> None:
         if args.save and seed == args.seeds[0]:
             model.save(args.save, overwrite=True)
         write(records, first, args, counts.n_rows)
+    if args.figure and first is not None:
+        draw(first, args.figure)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ class TestGamma:
             rows = replace(solved.problem, design=design).objective(solved.field, solved.n).sum()
             return rows + regression.log_prior(gamma, prior, g.hyper.sigma_g2)
 
-        told = regression.told_of_coefficients(solved.problem, solved.field, batch.covariates)
+        told = regression.told_of_coefficients(solved.problem, solved.field, solved.n, batch.covariates)
         best = regression.update_coefficients(told["regression"], prior, g.hyper.sigma_g2)
         assert np.abs(best).max() > 0.01
         assert_allclose(gradient_of(bound, best), 0.0, atol=1e-5)

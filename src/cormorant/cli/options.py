@@ -201,5 +201,8 @@ SIMULATE = (
         ("weight", "--weight", float, "w, the same for every component. Default: 0.5."),
         ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5."),
         ("sigma_m2", "--sigma-m2", float, "Variance of the row means. Default: 0.25."),
+        ("n_covariates", "--n-covariates", int, "Covariates of the rows, written as covariates.csv. Default: 0.", 0),
+        ("sigma_g2", "--sigma-g2", float, "Variance of their coefficients. Default: 1.0."),
+        ("df", "--df", float, "Degrees of freedom of a Student-t field; by default it is Gaussian."),
     ),
 )

@@ -57,5 +57,8 @@ def _write(drawn: Simulation, folder: Path) -> None:
     from cormorant.data import write
 
     write(drawn.counts, folder / "counts.npz")
+    if drawn.covariates is not None:
+        header = ",".join(f"covariate{c}" for c in range(drawn.covariates.shape[1]))
+        np.savetxt(folder / "covariates.csv", drawn.covariates, delimiter=",", header=header, comments="")
     truth = {name: value for name, value in vars(drawn).items() if name != "counts" and value is not None}
     np.savez_compressed(folder / "truth.npz", **truth, correlation=drawn.correlation)

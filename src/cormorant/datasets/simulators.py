@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -226,7 +227,7 @@ def _draw_covariates(
     n_covariates: int,
     sigma_g2: float,
     rng: np.random.Generator,
-) -> tuple[np.ndarray | float, dict[str, np.ndarray]]:
+) -> tuple[np.ndarray | float, dict[str, Any]]:
     """What covariates add to F, and they themselves with their effects e_kc = l_k . Gamma_.c + Gamma_mu,c."""
     if n_covariates == 0:
         return 0.0, {}

@@ -34,6 +34,12 @@ class CNPF(Factorization):
         b0: Rate of that prior; None: the scheme's own.
         sigma_l2: Prior variance of the locations; None: the scheme's own.
         sigma_m2: Prior variance of a row's mean mu_u.
+        sigma_g2: Prior variance of the coefficients of standardised covariates, in units of the variances of d and mu.
+        formula: What to take of the data frame of covariates that `fit` is given, such as "~ bs(age, df=4) + C(sex)"
+            (formulaic's grammar); None takes every column as it is.
+        field: The process that d_u comes from: "gaussian", or "student-t", for rows that are unlike the others. With
+            the exponential link the moments of x are then infinite; predictions are not, as they are of shares.
+        df: Degrees of freedom nu of the Student-t: d_u ~ N(0, I / tau_u), tau_u ~ Gamma(nu / 2, nu / 2).
         a_alpha: Shape of the prior of alpha, the mass of the gamma process.
         b_alpha: Its rate.
         a_c: Shape of the prior of c, the rate of the gamma process.
@@ -68,6 +74,11 @@ class CNPF(Factorization):
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
         correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled; too
             narrow while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
+        covariate_names_: Columns that covariates were coded as, where `fit` was given any.
+        covariate_effects_: What a unit of each adds to F_uk, components x covariates, relative to the mean over all
+            components (`explore.tables.covariate_effects` has them with labels, and not relative).
+        covariate_effects_interval_: Their 90% intervals (2 x T x covariates): from the samples, or a Gaussian
+            approximation by structured inference, which is too narrow and whose effects are too small.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
         validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them.

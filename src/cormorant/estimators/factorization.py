@@ -16,9 +16,9 @@ from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.chains import gather, run_chain
-from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
+from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import progress_bars
@@ -34,12 +34,17 @@ from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 
 class Factorization(
-    FittedMixin, PredictionMixin, PersistenceMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    FittedMixin,
+    PredictionMixin,
+    CovariatesMixin,
+    PersistenceMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """Parameters and fitting, shared by all models; see `CNPF` and `DILN` for their meaning."""
 
     model: ClassVar[PoissonFactorization]
-    _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
 
     def __init__(
         self,
@@ -185,19 +190,6 @@ class Factorization(
     def _has_bound(self) -> bool:
         """Whether the scheme has a bound of the evidence; the zero-order allocation only has something like one."""
         return self.inference_ == "mean-field" or (self.inference_ == "structured" and self.allocation == "digamma")
-
-    def _learn_encoding(self, covariates: Any, n_rows: int, first: bool) -> None:
-        """Remember how covariates are coded; a fit that goes on codes them as it began to."""
-        if not first:
-            return
-        if covariates is not None and not self.model.has_locations:
-            raise ValueError(
-                f"covariates move components through their locations, and {type(self).__name__} has none; "
-                "fit CNPF, SoftplusCNPF or DILN."
-            )
-        if covariates is None and self.formula is not None:
-            raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
-        self._encoding = None if covariates is None else Encoding.learn(covariates, self.formula, n_rows)[0]
 
     def partial_fit(
         self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None

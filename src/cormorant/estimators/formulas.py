@@ -16,14 +16,14 @@ QUOTED = re.compile(r"`[^`]*`")
 
 def check_formula(formula: Any) -> None:
     """Refuse what is not a formula of one side, and calls of anything but transformations."""
-    from formulaic import Formula
     from formulaic.errors import FormulaicError
+    from formulaic.formula import Formula
 
     expected = "formula must say which columns of covariates to take, for example '~ age + C(sex)'"
     if not isinstance(formula, str):
         raise ValueError(f"{expected}; got {formula!r}.")
     try:
-        parsed: Any = Formula(formula)
+        parsed: Any = Formula.from_spec(formula)
     except (FormulaicError, SyntaxError) as error:
         raise ValueError(f"{expected}; got {formula!r}: {str(error).splitlines()[0]}") from None
     if not hasattr(parsed, "required_variables") or hasattr(parsed, "lhs"):

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import Counts, split_entries
-from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.parameters import check_count
 from cormorant.inference.predictive import column_probabilities, infer, log_likelihood
@@ -32,7 +31,7 @@ class PredictionMixin(TransformerMixin):
         _globals: Any
         _fitted_scheme: Any
         _posterior: Any
-        _encoding: Encoding | None
+        _theta: Any
         components_: np.ndarray
         column_names_: np.ndarray | None
 
@@ -137,13 +136,3 @@ class PredictionMixin(TransformerMixin):
                 "cancel. Leave exposure out, or fit CNPF."
             )
         return to_rows(counts, exposure, mask, self._theta(covariates, counts.n_rows))
-
-    def _theta(self, covariates: Any, n_rows: int) -> np.ndarray | None:
-        """Covariates coded as in the fit, whose rows had some or had none."""
-        if covariates is None and self._encoding is not None:
-            raise ValueError(
-                f"covariates must be given: the model was fitted with {', '.join(self._encoding.names[:5])}."
-            )
-        if covariates is not None and self._encoding is None:
-            raise ValueError("covariates must be left out: the model was fitted without any.")
-        return None if self._encoding is None else self._encoding.encode(covariates, n_rows)

@@ -18,7 +18,8 @@ from cormorant.backends.select import Backend
 from cormorant.data import Counts, split_entries
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.moves import MetropolisField, PolyaGammaField, RowDraws, ShareCounts, Visit
+from cormorant.inference.moves import MetropolisField, RowDraws, ShareCounts, Visit
+from cormorant.inference.polya_gamma import PolyaGammaField
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver

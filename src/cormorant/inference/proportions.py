@@ -1,4 +1,4 @@
-"""What a normalised model says of a row: the mean and the variance of its proportions pi_k = x_k / sum_j x_j."""
+"""Proportions pi_k = x_k / sum_j x_j: what a normalised model says of a row, and every model of an empty one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import numpy as np
 from scipy.special import expit
 
 from cormorant.backends.packing import unpack
+from cormorant.backends.select import Backend
 from cormorant.inference.field import Design, Field, FieldProblem
+from cormorant.inference.links import Link
 
+SHARE_DRAWS = 8192  # of f and x, for a row that shows nothing
+ROW_SHARE_DRAWS = 2048  # the same where rows have priors of their own
 PRIOR_DRAWS = 512  # of d, for rows without counts; half of them the other half's mirror images
 
 
@@ -50,6 +54,21 @@ def proportions_of_prior(weights: np.ndarray, design: Design) -> tuple[np.ndarra
 
     found = over_prior_means(design, field, moments)
     return found[..., 0, :], found[..., 1, :]
+
+
+def shares_of_prior(
+    weights: np.ndarray, totals: np.ndarray, design: Design, link: Link, backend: Backend
+) -> np.ndarray:
+    """E x_k / sum_j A_j x_j of rows without counts, averaged over draws of f and x; ``totals`` are the A_k."""
+    n_draws = ROW_SHARE_DRAWS if isinstance(design.prior.mean, np.ndarray) else SHARE_DRAWS
+    gammas = backend.sampling.gammas(np.tile(weights, (n_draws, 1)), 0)
+    f = design.prior.draws(n_draws, np.random.default_rng(0))
+
+    def shares(field: np.ndarray) -> np.ndarray:
+        x = np.maximum(gammas * link.scale(field), 1e-300)
+        return (x / (x @ totals)[:, None]).mean(axis=0)
+
+    return over_prior_means(design, backend.product(f, design.loadings.T), shares)
 
 
 def over_prior_means(design: Design, field: np.ndarray, average: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

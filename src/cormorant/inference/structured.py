@@ -27,7 +27,7 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem, precision_of
 from cormorant.inference.links import LINKS, Link
 from cormorant.inference.prior import prior_of
-from cormorant.inference.proportions import over_prior_means, proportions, proportions_of_prior
+from cormorant.inference.proportions import proportions, proportions_of_prior, shares_of_prior
 from cormorant.inference.regression import log_prior, told_of_coefficients, update_coefficients, with_level
 from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
@@ -50,8 +50,6 @@ class Effort:
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
 WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
-PRIOR_DRAWS = 8192  # of x, for rows that show nothing
-ROW_PRIOR_DRAWS = 2048  # the same where every row has a prior of its own
 
 
 @dataclass(frozen=True)
@@ -127,8 +125,8 @@ class Structured(Variational):
 
     def design(self, g: Globals) -> Design:
         """g_k = (l_k, 1), less the parts that this model lacks."""
-        columns = [g.locations, np.ones((g.n_components, int(self.model.has_level)))]
-        return Design.build(np.hstack(columns), prior_of(self.model, g.hyper, g.locations.shape[1]))
+        loadings = np.hstack([g.locations, np.ones((g.n_components, int(self.model.has_level)))])
+        return Design.build(loadings, prior_of(self.model, g.hyper, g.locations.shape[1]))
 
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
         """The field step of a block of rows."""
@@ -337,14 +335,13 @@ class Structured(Variational):
     def _proportions(self, view: View, batch: Batch, want_variance: bool) -> RowPosterior:
         """E pi (and Var pi); a row without counts has its prior's."""
         g, shown = view.globals, batch.row_totals > 0
-        design = view.design.given(batch.covariates, g.coefficients)
-        shape = (batch.n_rows, g.n_components)
-        mean, variance = (np.broadcast_to(part, shape).copy() for part in proportions_of_prior(g.weights, design))
+        mean, variance = np.empty((2, batch.n_rows, g.n_components))
+        of_empty = view.design.given(batch.take(~shown).covariates, g.coefficients)
+        mean[~shown], variance[~shown] = proportions_of_prior(g.weights, of_empty)
         if shown.any():
             part = batch.take(shown)
             field, n = self.settle(view, part)
-            mean[shown], found = proportions(self._problem(view, part), field, g.weights + n)
-            variance[shown] = found
+            mean[shown], variance[shown] = proportions(self._problem(view, part), field, g.weights + n)
         return RowPosterior(mean, variance if want_variance else None)
 
     def prior_mean(self, g: Globals, covariates: np.ndarray | None = None) -> np.ndarray:
@@ -356,13 +353,4 @@ class Structured(Variational):
         design = self.design(g).given(covariates, g.coefficients)
         if self.model.normalised:
             return proportions_of_prior(g.weights, design)[0]
-        total = g.atom_total
-
-        def shares(field: np.ndarray) -> np.ndarray:
-            x = np.maximum(gammas * self.link.scale(field), 1e-300)
-            return (x / (x @ total)[:, None]).mean(axis=0)
-
-        n_draws = PRIOR_DRAWS if covariates is None else ROW_PRIOR_DRAWS
-        gammas = self.backend.sampling.gammas(np.tile(g.weights, (n_draws, 1)), 0)
-        f = design.prior.draws(n_draws, np.random.default_rng(0))
-        return over_prior_means(design, self.backend.product(f, design.loadings.T), shares)
+        return shares_of_prior(g.weights, g.atom_total, design, self.link, self.backend)

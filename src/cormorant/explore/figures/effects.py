@@ -37,10 +37,10 @@ def covariate_effects(
     )
     ax = axes(ax, (6.0, 1.0 + 0.3 * len(shown)))
     ax.axvline(0.0, color=PALE, linewidth=1.0, zorder=0)
-    for line, one in enumerate(shown.itertuples()):
-        colour = GREY if one.low <= 0 <= one.high else (TOGETHER if one.effect > 0 else APART)
-        ax.hlines(line, one.low, one.high, color=colour, linewidth=2.0)
-        ax.plot(one.effect, line, "o", color=colour, markersize=5)
+    for line, (effect, low, high) in enumerate(shown[["effect", "low", "high"]].to_numpy()):
+        colour = GREY if low <= 0 <= high else (TOGETHER if effect > 0 else APART)
+        ax.hlines(line, low, high, color=colour, linewidth=2.0)
+        ax.plot(effect, line, "o", color=colour, markersize=5)
     ax.set_yticks(range(len(shown)), shown["label"], **PLAIN)
     ax.set_xlabel(f"effect of {covariate} on F" + (", relative to all components" if relative else ""), **PLAIN)
     ax.set_ylim(len(shown) - 0.5, -0.5)
