@@ -86,7 +86,19 @@ FIT = (
         "Size",
         ("n_components", "--components", int, "Most components there can be (truncation). Default: 200.", 1),
         ("n_dims", "--dims", int, "Dimension of the locations, which carry correlations. Default: 25.", 1),
-        ("top", "--top", str, "What the rows of diln share: dirichlet, gamma or beta (processes). Default: dirichlet."),
+        (
+            "tuples", "--tuples", str,
+            "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
+        ),
+        ("top", "--top", str, "The same of diln. Default: dirichlet."),
+        (
+            "kernel", "--kernel", str,
+            "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
+        ),
+        ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
+        ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
+        ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
+        ("discount", "--discount", float, "Of a pitman-yor process, from 0 (gamma) to below 1. Default: 0.5."),
     ),
     *panel(
         "Inference",

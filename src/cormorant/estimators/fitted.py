@@ -75,7 +75,8 @@ class FittedMixin:
         self.total_, self.sticks_ = sticks_of(self.weights_)
         self.alpha_, self.c_, self.beta_ = g.alpha, g.c, g.beta
         self.locations_ = g.locations
-        self.correlation_ = component_correlation(g.locations)
+        self.loadings_ = scheme.model.kernel.features(g.locations, g.hyper.sigma_l2)
+        self.correlation_ = component_correlation(self.loadings_)
         self.hyperparameters_ = asdict(g.hyper)
         held = np.maximum(g.held_counts, 1e-300)
         self.usage_ = held / held.sum()
@@ -91,7 +92,8 @@ class FittedMixin:
         if chains and isinstance(scheme, Gibbs):
             self._posterior = SampledPosterior(scheme, chains)
             if self._globals.locations.shape[1]:
-                self.correlation_interval_ = correlation_interval(chains[0], self._globals.n_components)
+                kernel, size = scheme.model.kernel, self._globals.n_components
+                self.correlation_interval_ = correlation_interval(chains[0], kernel, size)
 
     def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any, sampled: Any) -> None:
         """Become the fitted model that a file describes."""

@@ -48,6 +48,7 @@ class PersistenceMixin:
         _state: State
         _globals: Globals
         _row_weights: np.ndarray | None
+        frequencies_: np.ndarray | None
         samples_: list[list[Sample]]
         row_names_: np.ndarray | None
         column_names_: np.ndarray | None
@@ -89,8 +90,9 @@ class PersistenceMixin:
             arrays |= {f"memory.{f.name}": np.asarray(getattr(memory, f.name)) for f in fields(Statistics)}
         elif isinstance(memory, np.ndarray):
             arrays["memory"] = memory
-        if self._row_weights is not None:
-            arrays["row_weights"] = self._row_weights
+        for name, array in (("row_weights", self._row_weights), ("frequencies", self.frequencies_)):
+            if array is not None:
+                arrays[name] = array
         arrays |= stored_samples.to_arrays(self.samples_)
         return arrays | {name: np.asarray(getattr(self, f"{name}_"), dtype=np.int64) for name in ROW_SETS}
 
@@ -153,6 +155,7 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     _check_lengths(g, arrays.get("row_weights"), names)
     fitted = document["fitted"]
     estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
+    estimator.frequencies_ = arrays.get("frequencies")
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
     sampled = Sampled(chains, g, fitted.get("diagnostics_") or {}, (), "") if chains else None
     estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)

@@ -7,6 +7,7 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
     weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
     field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
     locations   the log densities of the proposals;                                             then l, sigma_l^2
+                (where locations have places, `places`: the log densities at each;              then l)
 
 Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
 kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
@@ -35,6 +36,7 @@ from cormorant.inference.moves import (
     Visit,
     draw_atoms,
 )
+from cormorant.inference.places import ChoosePlaces
 from cormorant.inference.scale import DecideScale, ProposeScale
 from cormorant.inference.state import Globals, State
 from cormorant.inference.structured import Structured
@@ -70,8 +72,11 @@ class Gibbs:
         moves.append(DrawWeights(*parts))
         if self.model.has_field:
             moves.append(MetropolisField(*parts))
-        if self.model.has_locations:
-            moves.append(DecideLocations(*parts, self.learns_sigma_l2))
+        if self.model.has_locations and self.model.kernel.places is not None:
+            moves.append(ChoosePlaces(*parts))
+        elif self.model.has_locations:
+            learns = self.learns_sigma_l2 and self.model.kernel.is_linear  # that of another kernel comes with the start
+            moves.append(DecideLocations(*parts, learns))
         return tuple(moves)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from cormorant.backends.packing import add_diagonal, pack_products
 from cormorant.backends.select import Backend
-from cormorant.inference import dirichlet, draws
+from cormorant.inference import dirichlet, draws, locations
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design
 from cormorant.inference.links import LINKS, Expansion
@@ -236,16 +236,16 @@ class LocationStatistics(Additive):
     """Sums over rows for the locations: minus the curvature of their log likelihoods (packed), slope and value."""
 
     n_rows: float
-    precision: np.ndarray  # components x D (D + 1) / 2
-    slope: np.ndarray  # components x D
+    precision: np.ndarray  # components x R (R + 1) / 2, in the features (with the linear kernel, the locations: R = D)
+    slope: np.ndarray  # components x R
     log_likelihood: np.ndarray  # components
 
 
-def _with_locations(g: Globals, locations: np.ndarray, learns_sigma_l2: bool, rng: np.random.Generator) -> Globals:
+def _with_locations(g: Globals, drawn: np.ndarray, learns_sigma_l2: bool, rng: np.random.Generator) -> Globals:
     h = g.hyper
     if learns_sigma_l2:
-        h = replace(h, sigma_l2=draws.draw_sigma_l2(locations, rng))
-    return replace(g, locations=locations, hyper=h)
+        h = replace(h, sigma_l2=draws.draw_sigma_l2(drawn, rng))
+    return replace(g, locations=drawn, hyper=h)
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class MetropolisField(RowMove):
         back, forth = log_density(new_precision, new_slope, -move), log_density(precision, slope, move)
         accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
         drawn = RowDraws(start.n, np.where(accept[:, None], proposed, start.f))
-        if not (view.sums and self.model.has_locations):
+        if not view.sums or not self.model.has_locations or self.model.kernel.places is not None:
             return drawn, Visited(batch.n_rows)
         return drawn, self._location_statistics(view, batch, drawn, view.design)
 
@@ -284,7 +284,7 @@ class MetropolisField(RowMove):
         """Curvature, slope and log likelihood of every location."""
         w, n = view.globals.weights, rows.n
         _, e = self._expand(replace(view, design=design), batch, rows.f)
-        d = rows.f[:, : view.globals.locations.shape[1]]
+        d = rows.f[:, : rows.f.shape[1] - self.model.has_level]
         return LocationStatistics(
             n_rows=batch.n_rows,
             precision=self.backend.product(np.maximum(e.omega(n, w), 0.0).T, pack_products(d)),
@@ -296,17 +296,16 @@ class MetropolisField(RowMove):
         """l'_k ~ l_k + N(P_k^-1 slope_k, P_k^-1)."""
         if not isinstance(total, LocationStatistics):
             return g, chain
-        slope, precision, target = _at_locations(g.locations, total, g.hyper.sigma_l2)
+        slope, precision, target = self._at_locations(g.locations, total, g.hyper.sigma_l2)
         move = self.backend.sampling.gaussians(precision, slope, chain.seed())
         forward = self.backend.gaussian_log_densities(precision, slope, move)
         return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
 
-
-def _at_locations(locations: np.ndarray, total: LocationStatistics, sigma_l2: float):
-    """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
-    precision = add_diagonal(total.precision.copy(), 1.0 / sigma_l2, locations.shape[1])
-    density = total.log_likelihood - 0.5 * (locations**2).sum(axis=1) / sigma_l2
-    return total.slope - locations / sigma_l2, precision, density
+    def _at_locations(self, at: np.ndarray, total: LocationStatistics, sigma_l2: float):
+        """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
+        kernel = self.model.kernel
+        density = total.log_likelihood + locations.log_prior(kernel, at, sigma_l2)
+        return *locations.pull_back(kernel, at, sigma_l2, total.slope, total.precision), density
 
 
 @dataclass(frozen=True)
@@ -337,8 +336,8 @@ class DecideLocations(MetropolisField):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
         """Slope, curvature and log likelihood at the proposals."""
         assert view.proposal is not None  # the pass before made it
-        size = view.proposal.values.shape[1]
-        loadings = np.hstack([view.proposal.values, view.design.loadings[:, size:]])
+        features = self.model.kernel.features(view.proposal.values, view.globals.hyper.sigma_l2)
+        loadings = np.hstack([features, view.design.loadings[:, features.shape[1] :]])
         design = Design.build(loadings, view.design.prior_precision)
         return start, self._location_statistics(view, batch, start, design)
 
@@ -347,7 +346,7 @@ class DecideLocations(MetropolisField):
         proposal = chain.proposal
         assert proposal is not None  # the pass before made it
         assert isinstance(total, LocationStatistics)  # what `rows` sums
-        slope, precision, target = _at_locations(proposal.values, total, g.hyper.sigma_l2)
+        slope, precision, target = self._at_locations(proposal.values, total, g.hyper.sigma_l2)
         back = self.backend.gaussian_log_densities(precision, slope, g.locations - proposal.values)
         ratio = target - proposal.log_target + back - proposal.log_forward
         accept = np.log(1.0 - chain.rng.random(len(ratio))) < ratio

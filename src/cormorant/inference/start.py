@@ -49,7 +49,7 @@ def start_globals(
         atom_rate=(atoms * rate).sum(axis=0) if model.normalised else np.full(n_components, rate),
         weights=np.full(n_components, 1.0 / n_components),
         # Not zero: there the locations would stay, at a saddle of the bound.
-        locations=rng.normal(size=(n_components, n_dims if model.has_locations else 0)) * np.sqrt(hyper.sigma_l2),
+        locations=model.kernel.start(n_components, n_dims if model.has_locations else 0, hyper.sigma_l2, rng),
         alpha=1.0,
         c=1.0,
         hyper=hyper,
@@ -92,7 +92,8 @@ def merge_components(model: PoissonFactorization, g: Globals, n_components: int)
         atom_shape=shape,
         atom_rate=shape.sum(axis=0) if model.normalised else np.maximum(g.atom_rate[..., keep] @ share, 1e-300),
         weights=np.maximum(g.weights[keep] @ joins, WEIGHT_FLOOR),
-        locations=share.T @ g.locations[keep],
+        # Of locations that mean something beside the others (where a kernel is not linear), that of the largest.
+        locations=share.T @ g.locations[keep] if model.kernel.is_linear else g.locations[keep][share.argmax(axis=0)],
     )
 
 

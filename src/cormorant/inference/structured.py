@@ -21,7 +21,7 @@ from scipy.special import digamma, gammaln
 
 from cormorant.backends.packing import unpack
 from cormorant.backends.select import Backend
-from cormorant.inference import dirichlet
+from cormorant.inference import dirichlet, locations
 from cormorant.inference import globals as update
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem
@@ -81,7 +81,7 @@ def evidence(batch: Batch, n: np.ndarray, theta: np.ndarray, ratio: np.ndarray) 
 
 @dataclass(frozen=True)
 class Structured(Variational):
-    """The scheme for one model. Hyper-parameters in ``learn`` (only a0 can be) follow the data."""
+    """The scheme for one model. What is in ``learn`` follows the data: a0, and sigma_l2 of a kernel not linear."""
 
     model: PoissonFactorization
     backend: Backend
@@ -123,8 +123,9 @@ class Structured(Variational):
         )
 
     def design(self, g: Globals) -> Design:
-        """g_k = (l_k, 1), less the parts that this model lacks."""
-        columns, prior = [g.locations], [1.0] * g.locations.shape[1]
+        """g_k = (sigma phi(l_k), 1), less the parts that this model lacks."""
+        features = self.model.kernel.features(g.locations, g.hyper.sigma_l2)
+        columns, prior = [features], [1.0] * features.shape[1]
         if self.model.has_level:
             columns.append(np.ones((g.n_components, 1)))
             prior.append(0.0 if self.model.normalised else 1.0 / g.hyper.sigma_m2)
@@ -258,21 +259,25 @@ class Structured(Variational):
             linear = linear - (np.log(total) - log_total)[:, None] * curvature[:, -1 - size : -1]
         else:
             rate = h.b0 + s.exposure
-        locations = g.locations
+        g = replace(g, atom_shape=shape, atom_rate=rate)
         if self.model.has_locations:
-            second = unpack(curvature[:, : -1 - size], size)
-            d = slice(0, locations.shape[1])
-            cross = second[:, d, -1] if self.model.has_level else 0.0
-            locations = update.update_locations(second[:, d, d], linear[:, d] - cross, h.sigma_l2)
-            if self.zero_order and self.model.has_level:
-                # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
-                # for it, it no longer makes every pair of components look positively correlated.
-                held = s.counts.sum(axis=0) + 1e-300
-                locations = locations - held @ locations / held.sum()
+            g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0))
         if "a0" in self.learn:
-            h = replace(h, a0=self._learn_a0(s, shape, rate, h.a0, h.b0))
-        g = replace(g, atom_shape=shape, atom_rate=rate, locations=locations, hyper=h)
+            g = replace(g, hyper=replace(g.hyper, a0=self._learn_a0(s, shape, rate, h.a0, h.b0)))
         return State(g, s, state.n_steps + 1)
+
+    def _relocate(self, g: Globals, second: np.ndarray, linear: np.ndarray, held: np.ndarray) -> Globals:
+        """Locations, and sigma_l2 if it is learned, from sums of omega E f f^T and of what pulls at each g_k."""
+        d = slice(0, second.shape[1] - self.model.has_level)
+        cross = second[:, d, -1] if self.model.has_level else 0.0
+        surrogate = locations.Surrogate(second[:, d, d], linear[:, d] - cross)
+        g = locations.relocate(self.model.kernel, surrogate, g, "sigma_l2" in self.learn)
+        if not (self.model.kernel.is_linear and self.zero_order and self.model.has_level):
+            return g
+        # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
+        # for it, it no longer makes every pair of components look positively correlated.
+        held = held + 1e-300
+        return replace(g, locations=g.locations - held @ g.locations / held.sum())
 
     def _make_up(self, g: Globals, shape: np.ndarray, lacking: np.ndarray) -> np.ndarray:
         """Dirichlet shapes where some columns were looked at less than others (zero-order: counts that they lack)."""
@@ -290,10 +295,9 @@ class Structured(Variational):
 
     def bound(self, g: Globals, statistics: Statistics) -> float:
         """The evidence lower bound: the rows' part, and minus the divergence of the globals from their priors."""
-        h = g.hyper
         total = statistics.bound + self._bound_of_atoms(g) + self.top.log_prior(g)
         if self.model.has_locations:
-            total -= 0.5 * (g.locations**2 / h.sigma_l2 + np.log(2 * np.pi * h.sigma_l2)).sum()
+            total += locations.log_prior(self.model.kernel, g.locations, g.hyper.sigma_l2).sum()
         return float(total)
 
     def _bound_of_atoms(self, g: Globals) -> float:
@@ -324,7 +328,8 @@ class Structured(Variational):
     def _proportions(self, view: View, batch: Batch, want_variance: bool) -> RowPosterior:
         """E pi (and Var pi); a row without counts has its prior's."""
         g, shown = view.globals, batch.row_totals > 0
-        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in proportions_of_prior(g.weights, g.locations))
+        prior = proportions_of_prior(g.weights, view.design.loadings[:, :-1])
+        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in prior)
         if shown.any():
             part = batch.take(shown)
             field, n = self.settle(view, part)
@@ -337,9 +342,9 @@ class Structured(Variational):
 
         Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean.
         """
-        if self.model.normalised:
-            return proportions_of_prior(g.weights, g.locations)[0]
         design = self.design(g)
+        if self.model.normalised:
+            return proportions_of_prior(g.weights, design.loadings[:, :-1])[0]
         spread = 1.0 / np.sqrt(design.prior_precision)
         f = spread * np.random.default_rng(0).normal(size=(PRIOR_DRAWS, len(spread)))
         r = self.link.scale(self.backend.product(f, design.loadings.T))
