@@ -54,7 +54,7 @@ def draw(path: Path) -> None:
     page = Figure(figsize=(9.0, 3.2), layout="constrained")
     axes = page.subplots(1, 3)
     for ax, (title, rho) in zip(axes, panels.items(), strict=True):
-        image = ax.imshow(rho, cmap="PuOr_r", vmin=-1, vmax=1)
+        image = ax.imshow(rho, cmap="PuOr", vmin=-1, vmax=1)
         ax.set(title=title, xticks=[], yticks=[], xlabel="component")
     page.colorbar(image, ax=list(axes), label="correlation", shrink=0.8)
     page.savefig(path, dpi=130, metadata={"Software": ""})

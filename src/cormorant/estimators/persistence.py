@@ -141,9 +141,11 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The estimator that a file describes."""
     from cormorant.estimators.cnpf import ESTIMATORS
     from cormorant.estimators.features import FEATURE_ESTIMATORS
+    from cormorant.estimators.thinned import ThinnedPoissonFactorization
 
-    if document["model"] in FEATURE_ESTIMATORS:
-        return FEATURE_ESTIMATORS[document["model"]]._from_file(document, arrays)
+    others = {**FEATURE_ESTIMATORS, ThinnedPoissonFactorization.model.name: ThinnedPoissonFactorization}
+    if document["model"] in others:
+        return others[document["model"]]._from_file(document, arrays)
     estimator = ESTIMATORS[document["model"]](**document["parameters"])
     info = document["globals"]
     g = Globals(

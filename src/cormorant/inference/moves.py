@@ -78,7 +78,7 @@ class Visit:
     @cached_property
     def top_atoms(self) -> np.ndarray:
         """The atoms as the allocation wants them."""
-        return _top_one(self.atoms)
+        return top_one(self.atoms)
 
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
@@ -141,7 +141,7 @@ class ShareCounts(RowMove):
         else:
             x = w * e.mean_scale  # the first time: a draw from the prior would leave most components out
         n, counts = sampling.counts(
-            batch.indptr, batch.indices, batch.whole_counts, _top_one(x), view.top_atoms,
+            batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
         )  # fmt: skip
         f = self._level(view, start.f, x) if self.model.normalised else start.f
@@ -195,7 +195,7 @@ def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: n
     return np.maximum(gammas / (gammas.sum(axis=0) if model.normalised else g.atom_rate), TINY)
 
 
-def _top_one(a: np.ndarray) -> np.ndarray:
+def top_one(a: np.ndarray) -> np.ndarray:
     """In single precision, each row's largest at one; what would vanish beside it is kept just visible."""
     return np.maximum(a / a.max(axis=1, keepdims=True), 1e-18).astype(np.float32)
 
