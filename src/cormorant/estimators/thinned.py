@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -74,6 +74,8 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
     """
 
     model: ClassVar[type[Thinning]] = Thinning
+    if TYPE_CHECKING:
+        samples_: Any
 
     def __init__(
         self,
@@ -111,7 +113,8 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
         hyper = self._hyper()
         counts = to_counts(self, X, reset=True)
         rows = self._with_covariates(to_rows(counts, exposure, None), covariates, None)
-        rng, samples = make_generator(self.random_state), []
+        rng = make_generator(self.random_state)
+        samples: list[Any] = []
         kept = np.linspace(self.n_sweeps // 2, self.n_sweeps, min(self.n_samples, (self.n_sweeps + 1) // 2) + 1)[1:]
         sweeps = set(np.rint(kept).astype(int).tolist())
 
@@ -129,7 +132,8 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
         self.column_names_, self.n_rows_seen_ = counts.column_names, rows.n_rows
         self.history_ = [asdict(info) for info in ended.history]
         self.n_epochs_, self.stop_reason_, self.interrupted_ = len(ended.history), ended.reason, ended.interrupted
-        self._finish(samples or [ended.state.globals])
+        last: Any = ended.state.globals  # all there is, if the chain was interrupted before its first sample
+        self._finish(samples or [last])
         return self
 
     def _hyper(self) -> Thinning:
@@ -174,16 +178,10 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
         self.effects_interval_ = np.quantile(coefficients[:, :, :-1], [0.05, 0.95], axis=0)
 
     def _with_covariates(self, rows: Rows, covariates: Any, expected: int | None) -> ThinnedRows:
-        theta = check_array(covariates, dtype=np.float64, input_name="covariates")
+        theta = _with_ones(covariates, expected)
         if len(theta) != rows.n_rows:
             raise ValueError(f"covariates must have one row for each of the {rows.n_rows} rows of X; got {len(theta)}.")
-        self._check_width(theta, expected)
-        return ThinnedRows(rows.counts, rows.exposure, None, np.hstack([theta, np.ones((len(theta), 1))]))
-
-    @staticmethod
-    def _check_width(theta: np.ndarray, expected: int | None) -> None:
-        if expected is not None and theta.shape[1] != expected:
-            raise ValueError(f"covariates must be the {expected} that the fit had; got {theta.shape[1]} columns.")
+        return ThinnedRows(rows.counts, rows.exposure, None, theta)
 
     def _rows(self, X: Any, covariates: Any, exposure: Any) -> ThinnedRows:
         check_is_fitted(self)
@@ -197,9 +195,7 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
     def inclusion(self, covariates: Any) -> np.ndarray:
         """P(z = 1) of rows with these covariates, whatever they show: rows x components."""
         check_is_fitted(self)
-        theta = check_array(covariates, dtype=np.float64, input_name="covariates")
-        self._check_width(theta, self.effects_.shape[1])
-        theta = np.hstack([theta, np.ones((len(theta), 1))])
+        theta = _with_ones(covariates, self.effects_.shape[1])
         return np.mean([expit(g.field(theta)) for g in self.samples_], axis=0)
 
     def transform(self, X: Any, *, covariates: Any, exposure: Any = None) -> np.ndarray:
@@ -251,12 +247,11 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
     def _from_file(cls, document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         """The fitted model that a file describes."""
         estimator: Any = cls(**document["parameters"])
-        estimator._finish(
-            [
-                ThinnedGlobals(*(arrays[f"{s}.{name}"] for name in ARRAYS), info["c"], Thinning(**info["hyper"]))
-                for s, info in enumerate(document["samples"])
-            ]
-        )
+        found = []
+        for s, info in enumerate(document["samples"]):
+            parts = {name: arrays[f"{s}.{name}"] for name in ARRAYS}
+            found.append(ThinnedGlobals(**parts, c=float(info["c"]), hyper=Thinning(**info["hyper"])))
+        estimator._finish(found)
         estimator.column_names_ = named(document["column_names"])
         estimator.n_features_in_ = estimator.components_.shape[1]
         if document["feature_names_in"] is not None:
@@ -274,3 +269,11 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _with_ones(covariates: Any, expected: int | None) -> np.ndarray:
+    """theta with a column of ones for the intercepts; ``expected`` columns, where a fit has had them."""
+    theta = np.asarray(check_array(covariates, dtype="float64", input_name="covariates"))
+    if expected is not None and theta.shape[1] != expected:
+        raise ValueError(f"covariates must be the {expected} that the fit had; got {theta.shape[1]} columns.")
+    return np.hstack([theta, np.ones((len(theta), 1))])

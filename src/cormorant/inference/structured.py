@@ -124,8 +124,8 @@ class Structured(Variational):
 
     def design(self, g: Globals) -> Design:
         """g_k = (sigma phi(l_k), 1), less the parts that this model lacks."""
-        features = self.model.kernel.features(g.locations, g.hyper.sigma_l2)
-        columns, prior = [features], [1.0] * features.shape[1]
+        columns = [self.model.kernel.features(g.locations, g.hyper.sigma_l2)]
+        prior = [1.0] * columns[0].shape[1]
         if self.model.has_level:
             columns.append(np.ones((g.n_components, 1)))
             prior.append(0.0 if self.model.normalised else 1.0 / g.hyper.sigma_m2)
@@ -133,8 +133,7 @@ class Structured(Variational):
 
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
         """The field step of a block of rows."""
-        log_rate = batch.log_rate(view.atom_mean)
-        return FieldProblem(view.design, self.link, view.globals.weights, log_rate, self.backend)
+        return FieldProblem(view.design, self.link, view.globals.weights, batch.log_rate(view.atom_mean), self.backend)
 
     def _allocate(self, view: View, batch: Batch, field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
         n, theta, ratio = self.backend.allocate(
@@ -245,8 +244,7 @@ class Structured(Variational):
             g.weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1]
             for pair in (s.share, s.curvature, s.linear)
         )
-        size = linear.shape[1]
-        shape = h.a0 + s.counts
+        size, shape = linear.shape[1], h.a0 + s.counts
         if self.model.normalised:
             if s.exposure.ndim == 2:
                 shape = self._make_up(g, shape, dirichlet.lacking(s.exposure))
@@ -261,7 +259,7 @@ class Structured(Variational):
             rate = h.b0 + s.exposure
         g = replace(g, atom_shape=shape, atom_rate=rate)
         if self.model.has_locations:
-            g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0))
+            g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0) + 1e-300)
         if "a0" in self.learn:
             g = replace(g, hyper=replace(g.hyper, a0=self._learn_a0(s, shape, rate, h.a0, h.b0)))
         return State(g, s, state.n_steps + 1)
@@ -272,12 +270,11 @@ class Structured(Variational):
         cross = second[:, d, -1] if self.model.has_level else 0.0
         surrogate = locations.Surrogate(second[:, d, d], linear[:, d] - cross)
         g = locations.relocate(self.model.kernel, surrogate, g, "sigma_l2" in self.learn)
-        if not (self.model.kernel.is_linear and self.zero_order and self.model.has_level):
-            return g
-        # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
-        # for it, it no longer makes every pair of components look positively correlated.
-        held = held + 1e-300
-        return replace(g, locations=g.locations - held @ g.locations / held.sum())
+        if self.model.kernel.is_linear and self.zero_order and self.model.has_level:
+            # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
+            # for it, it no longer makes every pair of components look positively correlated.
+            g = replace(g, locations=g.locations - held @ g.locations / held.sum())
+        return g
 
     def _make_up(self, g: Globals, shape: np.ndarray, lacking: np.ndarray) -> np.ndarray:
         """Dirichlet shapes where some columns were looked at less than others (zero-order: counts that they lack)."""
@@ -328,8 +325,8 @@ class Structured(Variational):
     def _proportions(self, view: View, batch: Batch, want_variance: bool) -> RowPosterior:
         """E pi (and Var pi); a row without counts has its prior's."""
         g, shown = view.globals, batch.row_totals > 0
-        prior = proportions_of_prior(g.weights, view.design.loadings[:, :-1])
-        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in prior)
+        shared = proportions_of_prior(g.weights, view.design.loadings[:, :-1])
+        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in shared)
         if shown.any():
             part = batch.take(shown)
             field, n = self.settle(view, part)

@@ -137,6 +137,7 @@ class ThinnedGibbs:
             batch.indptr, batch.indices, batch.whole_counts, top_one(np.maximum(z * g.weights, TINY)),
             top_one(g.atoms), fresh_seed(rng), None, True,
         )  # fmt: skip
+        assert counts is not None  # they were asked for
         omega = sampling.polya_gammas(none, one, g.field(batch.theta), fresh_seed(rng))
         statistics = ThinnedStatistics(
             batch.n_rows,
