@@ -44,14 +44,14 @@ def test_an_exposure_is_refused(cls, counts):
 def test_mean_field_and_unknown_tops_are_refused(counts):
     with pytest.raises(ValueError, match="'mean-field' is the paper's algorithm for Poisson factorisation, and HDP"):
         small(HDP, inference="mean-field").fit(counts)
-    with pytest.raises(ValueError, match="top must be one of dirichlet, gamma, beta; got 'levy'"):
+    with pytest.raises(ValueError, match="top must be one of dirichlet, gamma, beta, pitman-yor; got 'levy'"):
         small(top="levy").fit(counts)
     with pytest.raises(ValueError, match="b_beta must be a positive number"):
         small(b_beta=-1.0).fit(counts)
 
 
 @pytest.mark.parametrize("inference", ["structured", "auto"])  # auto: the sampler
-@pytest.mark.parametrize("top", ["dirichlet", "gamma", "beta"])
+@pytest.mark.parametrize("top", ["dirichlet", "gamma", "beta", "pitman-yor"])
 def test_tops_fit_save_and_load(top, inference, counts, tmp_path):
     model = small(top=top, inference=inference).fit(counts)
     again = load(model.save(tmp_path / "fit"))
@@ -61,7 +61,7 @@ def test_tops_fit_save_and_load(top, inference, counts, tmp_path):
     assert again.perplexity(counts, 0.5) == model.perplexity(counts, 0.5)
     assert again.beta_ == model.beta_
     assert np.array_equal(again.partial_fit(counts).components_, model.partial_fit(counts).components_)
-    if top == "gamma":
+    if top in ("gamma", "pitman-yor"):
         assert model.beta_ == 1.0
     else:
         assert model.beta_ != 1.0

@@ -100,7 +100,19 @@ FIT = (
             "What to take of --covariates, for example '~ bs(age, df=4) + C(sex)'. Default: every column.",
         ),
         ("field", "--field", str, "Process of the rows: gaussian, or student-t (outliers). Default: gaussian."),
-        ("top", "--top", str, "What the rows of diln share: dirichlet, gamma or beta (processes). Default: dirichlet."),
+        (
+            "tuples", "--tuples", str,
+            "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
+        ),
+        ("top", "--top", str, "The same of diln. Default: dirichlet."),
+        (
+            "kernel", "--kernel", str,
+            "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
+        ),
+        ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
+        ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
+        ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
+        ("discount", "--discount", float, "Of a pitman-yor process, from 0 (gamma) to below 1. Default: 0.5."),
     ),
     *panel(
         "Inference",

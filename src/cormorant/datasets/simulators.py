@@ -40,7 +40,7 @@ class Simulation:
     x: np.ndarray  # rows x components
     alpha: float | None = None  # mass (or concentration) of the process that the weights were drawn from, if they were
     c: float | None = None  # its rate, if it is a gamma process
-    beta: float | None = None  # of a normalised model
+    beta: float | None = None  # what scales the weights of a normalised model, or those that sum to one
     covariates: np.ndarray | None = None  # theta, rows x covariates, if there are any
     effects: np.ndarray | None = None  # e, components x covariates: what a unit of theta adds to F
 
@@ -146,7 +146,7 @@ def simulate_prior(
         n_columns: Columns i.
         n_components: Truncation T of the process at the top.
         n_dims: Dimension D of the locations.
-        top: Of `diln`: `dirichlet` (the default), `gamma` or `beta`.
+        top: The process of the weights: `gamma` (the default), `pitman-yor`, `dirichlet` (DILN's default) or `beta`.
         row_total: Expected total of a row of a normalised model, whose story takes the totals as given.
         hyper: The numbers that are given, not drawn.
         seed: Seed or generator.
@@ -157,40 +157,45 @@ def simulate_prior(
     _check_positive(row_total=row_total)
     top = _checked_top(spec, top)
     alpha, c = rng.gamma(hyper.a_alpha) / hyper.b_alpha, rng.gamma(hyper.a_c) / hyper.b_c
-    total, sticks = _draw_top(top, alpha, c, n_components, rng)
+    total, sticks = _draw_top(top, alpha, c, hyper.discount, n_components, rng)
     locations = rng.normal(size=(n_components, n_dims if spec.has_locations else 0)) * np.sqrt(hyper.sigma_l2)
     atoms = rng.gamma(hyper.a0, size=(n_components, n_columns)) / hyper.b0
     weights = total * sticks * np.append(1.0, np.cumprod(1.0 - sticks[:-1]))
-    beta = rng.gamma(hyper.a_beta) / hyper.b_beta if top != "gamma" else 1.0
+    has_rate = top in ("gamma", "pitman-yor")
+    beta = 1.0 if has_rate else rng.gamma(hyper.a_beta) / hyper.b_beta
+    rate, scale = (c, None) if has_rate else (None, beta)
     field, x = _draw_rows(spec, n_rows, beta * weights, locations, hyper.sigma_m2, rng)
     if not spec.normalised:
-        return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, alpha, c)
+        counts = _draw_counts(x, atoms, rng)
+        return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, scale)
     atoms = np.maximum(atoms, 1e-300)
     atoms = atoms / atoms.sum(axis=1, keepdims=True)
     counts = _draw_counts(row_total * _shares(x), atoms, rng)
-    rate = c if top == "gamma" else None
     return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, beta)
 
 
 def _checked_top(spec: PoissonFactorization, top: str | None) -> str:
-    """The model's own top, or that which DILN is given."""
+    """The model's own top, or another; HDP with another would not be HDP."""
     if top is None or top == spec.top:
         return spec.top
-    if spec.name != "diln" or top not in ("dirichlet", "gamma", "beta"):
-        raise ValueError(f"top must be left out, but for diln: dirichlet, gamma or beta; got {top!r} for {spec.name}.")
+    if spec.name == "hdp" or top not in ("gamma", "pitman-yor", "dirichlet", "beta"):
+        raise ValueError(
+            f"top must be gamma, pitman-yor, dirichlet or beta (of hdp: left out); got {top!r} for {spec.name}."
+        )
     return top
 
 
 def _draw_top(
-    top: str, alpha: float, c: float, n_components: int, rng: np.random.Generator
+    top: str, alpha: float, c: float, discount: float, n_components: int, rng: np.random.Generator
 ) -> tuple[float, np.ndarray]:
     """Total and sticks of the weights."""
     if top == "beta":
         weights = np.maximum(rng.beta(alpha / n_components, alpha, size=n_components), 1e-300)
         rest = np.cumsum(weights[::-1])[::-1]
         return float(rest[0]), weights / rest
-    total = rng.gamma(alpha) / c if top == "gamma" else 1.0
-    return total, np.append(rng.beta(1.0, alpha, size=n_components - 1), 1.0)
+    total = 1.0 if top == "dirichlet" else rng.gamma(alpha) / c
+    sigma = discount if top == "pitman-yor" else 0.0
+    return total, np.append(rng.beta(1.0 - sigma, alpha + sigma * np.arange(1, n_components)), 1.0)
 
 
 def _shares(x: np.ndarray) -> np.ndarray:

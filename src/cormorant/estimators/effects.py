@@ -14,11 +14,13 @@ import numpy as np
 from scipy.stats import norm
 
 from cormorant.backends.packing import unpack
+from cormorant.inference.locations import pull_back
 from cormorant.inference.prior import prior_of
 from cormorant.inference.regression import covariance_of_coefficients
 from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, Statistics
 from cormorant.models.cnpf import PoissonFactorization
+from cormorant.models.kernels import Kernel
 
 
 class Effects(NamedTuple):
@@ -34,36 +36,46 @@ def effects_given_locations(
 ) -> Effects:
     """A Gaussian interval, to first order in what is not known of Gamma and of the locations:
 
-        Var e_kc = h_k . Cov(Gamma_.c) h_k + sum_j (1[j = k] - p_j)^2 Gamma_.c . Cov(l_j) Gamma_.c
+        Var e_kc = h_k . Cov(Gamma_.c) h_k + sum_j (1[j = k] - p_j)^2 Gamma_.c . Cov(sigma phi(l_j)) Gamma_.c
 
     with h_k = g_k - sum_j p_j g_j (p = 0: not relative), Cov(Gamma) that of Gamma given the locations with f summed
     out (`regression.information`).
     """
-    prior, size = prior_of(model, g.hyper, g.locations.shape[1]), g.locations.shape[1]
+    size = len(g.coefficients) - model.has_level
+    prior = prior_of(model, g.hyper, size)
     mixed = np.eye(g.n_components) - (_shares(g) if relative else 0.0)
-    loadings = mixed @ _loadings(g)
+    loadings = mixed @ _loadings(model.kernel, g)
     mean = loadings @ g.coefficients
     of_gamma = covariance_of_coefficients(told.information, prior, g.hyper.sigma_g2)
     by_location = np.einsum(
-        "pc,kpq,qc->kc", g.coefficients[:size], _covariance_of_locations(g, told), g.coefficients[:size]
+        "pc,kpq,qc->kc", g.coefficients[:size], _covariance_of_features(model.kernel, g, told), g.coefficients[:size]
     )
     variance = np.einsum("kp,cpq,kq->kc", loadings, of_gamma, loadings) + mixed**2 @ by_location
     reach = norm.ppf(0.5 + 0.5 * level) * np.sqrt(np.maximum(variance, 0.0))
     return Effects(mean, mean - reach, mean + reach)
 
 
-def _covariance_of_locations(g: Globals, told: Statistics) -> np.ndarray:
-    """(sum_u omega_uk (1 - omega_uk Var F_uk) E d E d^T + I / sigma_l^2)^-1 of every component.
+def _covariance_of_features(kernel: Kernel, g: Globals, told: Statistics) -> np.ndarray:
+    """J (J^T T_k J + Lambda)^-1 J^T of every component, T_k = sum_u omega_uk (1 - omega_uk Var F_uk) E d E d^T.
 
-    What a row tells of F_uk is what it tells of it beside what the same counts told of f_u.
+    What a row tells of F_uk is what it tells of it beside what the same counts told of f_u. J is the slope of
+    sigma phi(l_k) (linear kernel: I) and Lambda the prior's precision; locations that have places are taken as known.
     """
-    dims = g.locations.shape[1]
-    return np.linalg.inv(unpack(told.location_information, dims) + np.eye(dims) / g.hyper.sigma_l2)
+    size = kernel.features(g.locations[:1], g.hyper.sigma_l2).shape[1]
+    if kernel.places is not None:
+        return np.zeros((g.n_components, size, size))
+    _, precision = pull_back(
+        kernel, g.locations, g.hyper.sigma_l2, np.zeros((g.n_components, size)), told.location_information
+    )
+    j = kernel.jacobian(g.locations, g.hyper.sigma_l2)
+    return j @ np.linalg.inv(unpack(precision, g.locations.shape[1])) @ j.transpose(0, 2, 1)
 
 
-def effects_of_samples(samples: Sequence[Sample], n_components: int, relative: bool, level: float) -> Effects:
+def effects_of_samples(
+    kernel: Kernel, samples: Sequence[Sample], n_components: int, relative: bool, level: float
+) -> Effects:
     """Mean and equal-tailed interval over the samples of a chain; components that took no part have zero."""
-    draws = np.stack([_loadings(s.rest) @ s.rest.coefficients for s in samples])
+    draws = np.stack([_loadings(kernel, s.rest) @ s.rest.coefficients for s in samples])
     if relative:
         draws = np.stack([e - _shares(s.globals) @ e for e, s in zip(draws, samples, strict=True)])
     ends = np.quantile(draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
@@ -71,9 +83,10 @@ def effects_of_samples(samples: Sequence[Sample], n_components: int, relative: b
     return Effects(*(np.pad(part, more) for part in (draws.mean(axis=0), *ends)))
 
 
-def _loadings(g: Globals) -> np.ndarray:
-    """g_k = (l_k, 1)."""
-    return np.hstack([g.locations, np.ones((g.n_components, g.coefficients.shape[0] - g.locations.shape[1]))])
+def _loadings(kernel: Kernel, g: Globals) -> np.ndarray:
+    """g_k = (sigma phi(l_k), 1)."""
+    features = kernel.features(g.locations, g.hyper.sigma_l2)
+    return np.hstack([features, np.ones((g.n_components, len(g.coefficients) - features.shape[1]))])
 
 
 def _shares(g: Globals) -> np.ndarray:

@@ -80,7 +80,8 @@ class FittedMixin:
         self.total_, self.sticks_ = sticks_of(self.weights_)
         self.alpha_, self.c_, self.beta_ = g.alpha, g.c, g.beta
         self.locations_ = g.locations
-        self.correlation_ = component_correlation(g.locations)
+        self.loadings_ = scheme.model.kernel.features(g.locations, g.hyper.sigma_l2)
+        self.correlation_ = component_correlation(self.loadings_)
         self.hyperparameters_ = asdict(g.hyper)
         held = np.maximum(g.held_counts, 1e-300)
         self.usage_ = held / held.sum()
@@ -96,7 +97,8 @@ class FittedMixin:
         if chains and isinstance(scheme, Gibbs):
             self._posterior = SampledPosterior(scheme, chains)
             if self._globals.locations.shape[1]:
-                self.correlation_interval_ = correlation_interval(chains[0], self._globals.n_components)
+                kernel, size = scheme.model.kernel, self._globals.n_components
+                self.correlation_interval_ = correlation_interval(chains[0], kernel, size)
 
     def _set_effects(self) -> None:
         """How covariates move components, where there are any, relative to what they do to all."""
@@ -113,7 +115,7 @@ class FittedMixin:
         assert self._encoding is not None  # its callers look
         g, memory = self._globals, self._state.memory
         if self.samples_:
-            found = effects_of_samples(self.samples_[0], g.n_components, relative, level)
+            found = effects_of_samples(self._model.kernel, self.samples_[0], g.n_components, relative, level)
         else:
             assert isinstance(memory, Statistics)  # what structured inference remembers
             found = effects_given_locations(self._model, g, memory, relative, level)

@@ -15,7 +15,9 @@ from cormorant.inference.meanfield import MeanField
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.structured import Structured
+from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
+from cormorant.models.kernels import KERNELS, default_length_scale, draw_frequencies
 
 ALLOCATIONS = ("zero-order", "digamma")
 FIELDS = ("gaussian", "student-t")
@@ -25,7 +27,7 @@ MINIBATCH_ROWS = 4_096
 B0_ROWS = 0.15
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 START_EPOCHS = 20  # of the structured fit that a chain starts from
-SURPLUS_EPOCHS = 10  # of a start with a surplus of components, before they are merged
+KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,47 @@ def make_scheme(
         return MeanField(model, backend)
     if inference == "gibbs":
         return Gibbs(model, backend, learns_a0, learns_sigma_l2)
-    return Structured(model, backend, allocation, frozenset({"a0"}) if learns_a0 else frozenset())
+    learned = {"a0": learns_a0, "sigma_l2": learns_sigma_l2 and model.has_locations and not model.kernel.is_linear}
+    return Structured(model, backend, allocation, frozenset(name for name, is_so in learned.items() if is_so))
+
+
+def check_top(parameter: str, name: Any) -> str:
+    """The process that a parameter names."""
+    if name not in TOPS:
+        raise ValueError(f"{parameter} must be one of {', '.join(TOPS)}; got {name!r}.")
+    return name
+
+
+def make_frequencies(
+    kernel: Any, n_dims: Any, length_scale: Any, nu: Any, n_frequencies: Any, rng: np.random.Generator
+) -> np.ndarray | None:
+    """The frequencies of the features of an rbf or matern kernel, its settings checked; the others have none."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {kernel!r}.")
+    if kernel not in ("rbf", "matern"):
+        return None
+    check_count("n_dims", n_dims)
+    check_count("n_frequencies", n_frequencies)
+    length_scale = default_length_scale(n_dims) if length_scale is None else length_scale
+    for name, value in (("length_scale", length_scale), ("nu", nu)):
+        check_number(name, value)
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return draw_frequencies(n_frequencies, n_dims, length_scale, nu if kernel == "matern" else None, rng)
+
+
+def check_mean_field(model: PoissonFactorization, name: str) -> None:
+    """The paper's algorithm is for the paper's model, and is kept as it is."""
+    if model.normalised:
+        raise ValueError(
+            f"inference='mean-field' is the paper's algorithm for Poisson factorisation, and {name} "
+            "is normalised; use inference='structured' or 'gibbs'."
+        )
+    if model.top != "gamma" or not model.kernel.is_linear or model.has_covariates or model.heavy_tails:
+        raise ValueError(
+            "inference='mean-field' is the paper's algorithm, for tuples='gamma' and kernel='linear', with neither "
+            "covariates nor a Student-t field; others need inference='structured' or 'gibbs'."
+        )
 
 
 @dataclass(frozen=True)
@@ -104,11 +146,15 @@ def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_
     return Chains(**chosen)
 
 
-def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults, n_rows: int) -> Hyperparameters:
-    """The paper's numbers, None filled in."""
+def make_hyperparameters(
+    given: dict[str, Any], defaults: SchemeDefaults, n_rows: int, linear: bool = True
+) -> Hyperparameters:
+    """The paper's numbers, None filled in; sigma_l2 of a kernel that is not ``linear`` is the variance of F itself."""
     filled: dict[str, Any] = {
         name: getattr(defaults, name, None) if value is None else value for name, value in given.items()
     }
+    if given.get("sigma_l2") is None and not linear:
+        filled["sigma_l2"] = KERNEL_VARIANCE
     if filled["b0"] is None:
         filled["b0"] = B0_ROWS * n_rows
     for name, value in filled.items():

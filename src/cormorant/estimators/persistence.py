@@ -49,6 +49,7 @@ class PersistenceMixin:
         _state: State
         _globals: Globals
         _row_weights: np.ndarray | None
+        frequencies_: np.ndarray | None
         samples_: list[list[Sample]]
         row_names_: np.ndarray | None
         column_names_: np.ndarray | None
@@ -91,8 +92,9 @@ class PersistenceMixin:
             arrays |= {f"memory.{f.name}": np.asarray(getattr(memory, f.name)) for f in fields(Statistics)}
         elif isinstance(memory, np.ndarray):
             arrays["memory"] = memory
-        if self._row_weights is not None:
-            arrays["row_weights"] = self._row_weights
+        for name, array in (("row_weights", self._row_weights), ("frequencies", self.frequencies_)):
+            if array is not None:
+                arrays[name] = array
         arrays |= stored_samples.to_arrays(self.samples_)
         return arrays | {name: np.asarray(getattr(self, f"{name}_"), dtype=np.int64) for name in ROW_SETS}
 
@@ -142,9 +144,11 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The estimator that a file describes."""
     from cormorant.estimators.cnpf import ESTIMATORS
     from cormorant.estimators.features import FEATURE_ESTIMATORS
+    from cormorant.estimators.thinned import ThinnedPoissonFactorization
 
-    if document["model"] in FEATURE_ESTIMATORS:
-        return FEATURE_ESTIMATORS[document["model"]]._from_file(document, arrays)
+    others = {**FEATURE_ESTIMATORS, ThinnedPoissonFactorization.model.name: ThinnedPoissonFactorization}
+    if document["model"] in others:
+        return others[document["model"]]._from_file(document, arrays)
     estimator = ESTIMATORS[document["model"]](**document["parameters"])
     info = document["globals"]
     g = Globals(
@@ -158,6 +162,7 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
     if document.get("covariates") is not None:
         estimator._encoding = Encoding.from_json(document["covariates"])
+    estimator.frequencies_ = arrays.get("frequencies")
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
     sampled = Sampled(chains, g, fitted.get("diagnostics_") or {}, (), "") if chains else None
     estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)

@@ -94,10 +94,10 @@ def weight_correlation(model: Any) -> np.ndarray:
     measure = MEASURES[model.model.link](
         GammaProcess(model.alpha_, model.c_),
         GammaAtoms(model.components_.shape[1], model.hyperparameters_["a0"], model.hyperparameters_["b0"]),
-        GaussianLocations(model.locations_.shape[1], model.hyperparameters_["sigma_l2"]),
+        GaussianLocations(model.loadings_.shape[1], model.hyperparameters_["sigma_l2"]),
     )
     shapes = model.weights_ * getattr(model, "beta_", 1.0)
-    return moments_of(measure, Tuples(model.components_, shapes, model.locations_)).correlation
+    return moments_of(measure, Tuples(model.components_, shapes, model.loadings_)).correlation
 
 
 def _pairs(model: FittedModel, among: int | None) -> tuple[np.ndarray, np.ndarray]:

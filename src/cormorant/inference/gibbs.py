@@ -8,6 +8,7 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
     field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
+                (where locations have places, `places`: the log densities at each;              then l)
 
 Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
 kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
@@ -36,6 +37,7 @@ from cormorant.inference.moves import (
     Visit,
     draw_atoms,
 )
+from cormorant.inference.places import ChoosePlaces
 from cormorant.inference.regression import DrawCoefficients
 from cormorant.inference.scale import DecideScale, ProposeScale
 from cormorant.inference.state import Globals, State
@@ -74,8 +76,11 @@ class Gibbs:
             moves.append(MetropolisField(*parts))
         if self.model.has_covariates:
             moves.append(DrawCoefficients(*parts))
-        if self.model.has_locations:
-            moves.append(DecideLocations(*parts, self.learns_sigma_l2))
+        if self.model.has_locations and self.model.kernel.places is not None:
+            moves.append(ChoosePlaces(*parts))
+        elif self.model.has_locations:
+            learns = self.learns_sigma_l2 and self.model.kernel.is_linear  # that of another kernel comes with the start
+            moves.append(DecideLocations(*parts, learns))
         return tuple(moves)
 
     @property

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cormorant.backends.packing import add_diagonal
 from cormorant.backends.sampling import Sampling
 from cormorant.backends.select import Backend
-from cormorant.inference import dirichlet, draws
+from cormorant.inference import dirichlet, draws, locations
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, precision_of
 from cormorant.inference.links import LINKS, Derivatives
@@ -80,7 +79,7 @@ class Visit:
     @cached_property
     def top_atoms(self) -> np.ndarray:
         """The atoms as the allocation wants them."""
-        return _top_one(self.atoms)
+        return top_one(self.atoms)
 
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
@@ -149,7 +148,7 @@ class ShareCounts(RowMove):
         else:
             x *= w  # the first time: a draw from the prior would leave most components out
         n, counts = sampling.counts(
-            batch.indptr, batch.indices, batch.whole_counts, _top_one(x), view.top_atoms,
+            batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
         )  # fmt: skip
         f = self._level(view, start.f, x) if self.model.normalised else start.f
@@ -203,7 +202,7 @@ def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: n
     return np.maximum(gammas / (gammas.sum(axis=0) if model.normalised else g.atom_rate), TINY)
 
 
-def _top_one(a: np.ndarray) -> np.ndarray:
+def top_one(a: np.ndarray) -> np.ndarray:
     """In single precision, each row's largest at one; what would vanish beside it is kept just visible."""
     single = np.empty(a.shape, np.float32)
     np.divide(a, a.max(axis=1, keepdims=True), out=single, casting="same_kind")
@@ -246,16 +245,9 @@ class LocationStatistics(Additive):
     """Sums over rows for the locations: minus the curvature of their log likelihoods (packed), slope and value."""
 
     n_rows: float
-    precision: np.ndarray  # components x D (D + 1) / 2
-    slope: np.ndarray  # components x D
+    precision: np.ndarray  # components x R (R + 1) / 2, in the features (with the linear kernel, the locations: R = D)
+    slope: np.ndarray  # components x R
     log_likelihood: np.ndarray  # components
-
-
-def _with_locations(g: Globals, locations: np.ndarray, learns_sigma_l2: bool, rng: np.random.Generator) -> Globals:
-    h = g.hyper
-    if learns_sigma_l2:
-        h = replace(h, sigma_l2=draws.draw_sigma_l2(locations, rng))
-    return replace(g, locations=locations, hyper=h)
 
 
 @dataclass(frozen=True)
@@ -295,14 +287,14 @@ class MetropolisField(RowMove):
         back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
         accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
         drawn = RowDraws(start.n, np.where(accept[:, None], proposed.f, start.f))
-        if not (view.sums and self.model.has_locations):
+        if not view.sums or not self.model.has_locations or self.model.kernel.places is not None:
             return drawn, Visited(batch.n_rows)
         return drawn, self._location_statistics(view, batch, drawn, view.design)
 
     def _location_statistics(self, view: Visit, batch: Batch, rows: RowDraws, design: Design) -> LocationStatistics:
         """Curvature, slope and log likelihood of every location."""
         h = self._likelihood(replace(view, design=design), batch, rows)
-        d = rows.f[:, : view.globals.locations.shape[1]].astype(h.omega.dtype)
+        d = rows.f[:, : rows.f.shape[1] - self.model.has_level].astype(h.omega.dtype)
         return LocationStatistics(
             n_rows=batch.n_rows,
             precision=self.backend.product(h.omega.T, self.backend.pack_products(d)),
@@ -314,16 +306,15 @@ class MetropolisField(RowMove):
         """l'_k ~ l_k + N(P_k^-1 slope_k, P_k^-1)."""
         if not isinstance(total, LocationStatistics):
             return g, chain
-        slope, precision, target = _at_locations(g.locations, total, g.hyper.sigma_l2)
+        slope, precision, target = self._at_locations(g.locations, total, g.hyper.sigma_l2)
         move, forward = self.backend.sampling.proposals(precision, slope, chain.seed())
         return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
 
-
-def _at_locations(locations: np.ndarray, total: LocationStatistics, sigma_l2: float):
-    """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
-    precision = add_diagonal(total.precision.copy(), 1.0 / sigma_l2, locations.shape[1])
-    density = total.log_likelihood - 0.5 * (locations**2).sum(axis=1) / sigma_l2
-    return total.slope - locations / sigma_l2, precision, density
+    def _at_locations(self, at: np.ndarray, total: LocationStatistics, sigma_l2: float):
+        """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
+        kernel = self.model.kernel
+        density = total.log_likelihood + locations.log_prior(kernel, at, sigma_l2)
+        return *locations.pull_back(kernel, at, sigma_l2, total.slope, total.precision), density
 
 
 @dataclass(frozen=True)
@@ -335,8 +326,8 @@ class DecideLocations(MetropolisField):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
         """Slope, curvature and log likelihood at the proposals."""
         assert view.proposal is not None  # the pass before made it
-        size = view.proposal.values.shape[1]
-        loadings = np.hstack([view.proposal.values, view.design.loadings[:, size:]])
+        features = self.model.kernel.features(view.proposal.values, view.globals.hyper.sigma_l2)
+        loadings = np.hstack([features, view.design.loadings[:, features.shape[1] :]])
         design = Design.build(loadings, view.design.prior)
         return start, self._location_statistics(view, batch, start, design)
 
@@ -345,9 +336,11 @@ class DecideLocations(MetropolisField):
         proposal = chain.proposal
         assert proposal is not None  # the pass before made it
         assert isinstance(total, LocationStatistics)  # what `rows` sums
-        slope, precision, target = _at_locations(proposal.values, total, g.hyper.sigma_l2)
+        slope, precision, target = self._at_locations(proposal.values, total, g.hyper.sigma_l2)
         back = self.backend.gaussian_log_densities(precision, slope, g.locations - proposal.values)
         ratio = target - proposal.log_target + back - proposal.log_forward
         accept = np.log(1.0 - chain.rng.random(len(ratio))) < ratio
-        drawn = np.where(accept[:, None], proposal.values, g.locations)
-        return _with_locations(g, drawn, self.learns_sigma_l2, chain.rng), replace(chain, proposal=None)
+        drawn, h = np.where(accept[:, None], proposal.values, g.locations), g.hyper
+        if self.learns_sigma_l2:
+            h = replace(h, sigma_l2=draws.draw_sigma_l2(drawn, chain.rng))
+        return replace(g, locations=drawn, hyper=h), replace(chain, proposal=None)

@@ -18,12 +18,12 @@ from cormorant.backends.sampling import Sampling
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 
-def prior_of(model: PoissonFactorization, hyper: Hyperparameters, n_dims: int) -> Prior:
-    """The prior that a model has for rows without covariates."""
-    precision = [1.0] * n_dims
+def prior_of(model: PoissonFactorization, hyper: Hyperparameters, n_features: int) -> Prior:
+    """The prior that a model has for rows without covariates; d_u has a coordinate for each feature of a location."""
+    precision = [1.0] * n_features
     if model.has_level:
         precision.append(0.0 if model.normalised else 1.0 / hyper.sigma_m2)
-    return Prior(np.array(precision), df=hyper.df if model.heavy_tails else None, n_heavy=n_dims)
+    return Prior(np.array(precision), df=hyper.df if model.heavy_tails else None, n_heavy=n_features)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Prior:
     precision: np.ndarray  # Lambda at tau = 1, a diagonal: P
     mean: np.ndarray | float = 0.0  # rows x P: Gamma theta_u
     df: float | None = None  # nu; None: Gaussian
-    n_heavy: int = 0  # coordinates that tau scales: the first D
+    n_heavy: int = 0  # coordinates that tau scales: the first, those of d
 
     @property
     def size(self) -> int:

@@ -67,6 +67,14 @@ def told_of_coefficients(
     }
 
 
+def with_effects(features: np.ndarray, effects: np.ndarray, of_level: np.ndarray) -> np.ndarray:
+    """Gamma by which covariates do ``effects`` to sigma phi(l_k) . d_u, as nearly as these ``features`` allow.
+
+    ``effects`` are components x covariates; ``of_level`` are the coefficients of mu_u, as they are.
+    """
+    return np.vstack([np.linalg.lstsq(features, effects, rcond=1e-6)[0], of_level])
+
+
 def with_level(coefficients: np.ndarray, common: np.ndarray) -> np.ndarray:
     """Gamma once mu_u takes over what all locations had in ``common``, F_uk staying as it was: mu_u + common . d_u."""
     if not coefficients.size:
@@ -139,6 +147,6 @@ class DrawCoefficients(RowMove):
 
     def shared(self, g: Globals, chain: Chain, total: RegressionStatistics) -> tuple[Globals, Chain]:
         """Draw Gamma."""
-        prior = prior_of(self.model, g.hyper, g.locations.shape[1])
+        prior = prior_of(self.model, g.hyper, len(g.coefficients) - self.model.has_level)
         drawn = draw_coefficients(total.sums, prior, g.hyper.sigma_g2, chain.rng)
         return replace(g, coefficients=drawn), chain

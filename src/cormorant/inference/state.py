@@ -125,7 +125,7 @@ class Statistics(Additive):
     bound: float  # the rows' part of the bound
     regression: np.ndarray = field(default_factory=_nothing)  # 2 x C x (C + P): `regression.regression_sums`
     information: np.ndarray = field(default_factory=_nothing)  # what the rows tell of Gamma: `regression.information`
-    location_information: np.ndarray = field(default_factory=_nothing)  # of the locations, components x D (D + 1) / 2
+    location_information: np.ndarray = field(default_factory=_nothing)  # of the features, components x R (R + 1) / 2
 
     def reorder(self, order: np.ndarray) -> Statistics:
         """The same with the components in another order."""
