@@ -181,6 +181,22 @@ class TestInterface:
             counts.rows(some), covariates=frame.iloc[some]
         )
 
+    @pytest.mark.parametrize("inference", ["structured", "auto"])  # auto: the sampler, which steps go on from
+    @pytest.mark.parametrize("kernel", ["rbf", "matern", "brownian", "groups"])
+    def test_go_with_every_kernel_and_field(self, kernel, inference, data, tmp_path):
+        """Gamma has a row for each feature, and one for mu_u; a saved model has the same effects and goes on alike."""
+        counts, frame = data
+        options = {**QUICK, "inference": inference, "n_sweeps": 6, "kernel": kernel, "n_frequencies": 4}
+        model = CNPF(**options, field="student-t", formula="~ age").fit(counts, covariates=frame)
+        again = load(model.save(tmp_path / "model"))
+        assert model._globals.coefficients.shape == (model.loadings_.shape[1] + 1, 1)
+        low, high = model.covariate_effects_interval_
+        assert np.isfinite(high - low).all()
+        assert_array_equal(again.covariate_effects_interval_, model.covariate_effects_interval_)
+        assert again.score(counts, covariates=frame) == model.score(counts, covariates=frame)
+        steps = [one.partial_fit(counts, covariates=frame).covariate_effects_ for one in (model, again)]
+        assert_array_equal(*steps)
+
     def test_steps_go_on_with_the_first_coding(self, data):
         counts, frame = data
         model = CNPF(**QUICK, inference="structured", formula="~ age + C(sex)")
@@ -253,6 +269,19 @@ class TestPlantedEffects:
         assert_allclose(model.usage_ @ model.covariate_effects_, 0.0, atol=1e-10)
         whole = model._effects(relative=False).mean
         assert_allclose(whole - model.usage_ @ whole, model.covariate_effects_, atol=1e-10)
+
+    @pytest.mark.parametrize("inference", ["structured", "gibbs"])
+    @pytest.mark.parametrize("kernel", ["rbf", "groups"])
+    def test_signs_under_another_kernel(self, kernel, inference):
+        """What the fit with the linear kernel found of them is carried over, and goes on from there."""
+        sim = planted(seed=1)
+        options = {"kernel": kernel, "n_frequencies": 8, "n_chains": 1, "n_sweeps": 120, "random_state": 0}
+        model = CNPF(4, 4, inference=inference, **options).fit(sim.counts, covariates=sim.covariates)
+        order = matched(model, sim)
+        truth = true_effects(model, sim, order)
+        large = np.abs(truth) > 0.35
+        assert large.sum() >= 2
+        assert_array_equal(np.sign(model.covariate_effects_[order][large]), np.sign(truth[large]))
 
     def coverage(self, seeds):
         """Share of the 90% intervals that hold the planted effect, and how many there are that say something new."""

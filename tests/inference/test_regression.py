@@ -16,6 +16,7 @@ from cormorant.inference.state import State
 from cormorant.inference.structured import COLD
 
 from .oracles import gradient_of
+from .test_kernels import KERNELS, with_kernel
 
 MODELS = ("cnpf", "softplus-cnpf", "diln")
 
@@ -26,7 +27,7 @@ def given_covariates(problem, theta=None, heavy_tails=False, seed=5):
     problem.rows = replace(problem.rows, covariates=theta)
     model = replace(problem.scheme.model, has_covariates=True, heavy_tails=heavy_tails)
     problem.scheme = replace(problem.scheme, model=model)
-    size = problem.globals.locations.shape[1] + 1
+    size = problem.scheme.design(problem.globals).prior.size
     problem.start = State(replace(problem.globals, coefficients=np.zeros((size, theta.shape[1]))))
     return problem
 
@@ -62,6 +63,14 @@ class TestGamma:
 
         best = regression.update_coefficients(sums_of(f, theta, tau), prior, 0.7)
         assert_allclose(gradient_of(log_density, best), 0.0, atol=1e-6)
+
+    def test_effects_carry_over_to_other_features(self):
+        """Exactly where there are as many features as components; mu_u keeps its own."""
+        rng = np.random.default_rng(2)
+        features, effects, of_level = rng.normal(size=(4, 6)), rng.normal(size=(4, 2)), rng.normal(size=(1, 2))
+        found = regression.with_effects(features, effects, of_level)
+        assert_allclose(features @ found[:-1], effects, atol=1e-12)
+        assert_array_equal(found[-1:], of_level)
 
     def test_draws_have_the_mean_and_the_covariance_of_the_regression(self):
         """Both to within five standard errors of 20,000 draws."""
@@ -145,6 +154,14 @@ class TestBound:
         """Up to rounding of a sum of some thousands."""
         history = given_covariates(make_problem(model), heavy_tails=heavy).run(40).history
         bounds = np.array([info.bound for info in history])
+        assert (np.diff(bounds) > -1e-9 * np.abs(bounds[:-1])).all()
+        assert bounds[-1] > bounds[0]
+
+    @pytest.mark.parametrize("name", KERNELS)
+    def test_never_falls_under_any_kernel(self, make_problem, name):
+        """Covariates and heavy tails act on d, however many features multiply it; the same rounding."""
+        problem = given_covariates(with_kernel(make_problem("cnpf"), KERNELS[name]), heavy_tails=True)
+        bounds = np.array([info.bound for info in problem.run(30).history])
         assert (np.diff(bounds) > -1e-9 * np.abs(bounds[:-1])).all()
         assert bounds[-1] > bounds[0]
 
