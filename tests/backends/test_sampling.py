@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import special, stats
 
+from cormorant.backends import random
 from cormorant.backends.compiled import Threads
 from cormorant.backends.sampling import ONE_BY_ONE, Sampling
 
@@ -85,6 +86,18 @@ def _log_cosh(z):
     return z + np.log1p(np.exp(-2 * z)) - np.log(2)
 
 
+def test_normals_to_their_tails():
+    """The body by its distribution function; the layers' edges and the tail by how many fall beyond."""
+    n = 2_000_000
+    one = np.ones((n // 100, 1))
+    z = np.concatenate([Sampling(Threads(2)).gaussians(one, 0.0 * one, seed)[:, 0] for seed in range(100)])
+    assert stats.kstest(z, "norm").pvalue > 1e-3
+    for edge in (*random.EDGES[1:-1:50], 3.5, 3.8, 4.2):
+        for tail in (z > edge, z < -edge):
+            expected = n * stats.norm.sf(edge)
+            assert abs(tail.sum() - expected) < 4.5 * np.sqrt(expected)  # 18 counts, one chance in 8,000 together
+
+
 def test_gaussians():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(4, 4))
@@ -98,7 +111,7 @@ def test_gaussians():
 
 
 @pytest.mark.parametrize("y", [1, 5, ONE_BY_ONE + 1, 1_000_000])
-@pytest.mark.parametrize("n_components", [3, 40])
+@pytest.mark.parametrize("n_components", [3, 40, 70, 200])
 def test_counts_are_multinomial(y, n_components):
     """Means and variances of the shares of one entry, for the search count by count and for the binomials."""
     rng = np.random.default_rng(1)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, special, stats
 
-from cormorant.backends import cpu, logistic, numpy_reference
+from cormorant.backends import cpu, logistic, numpy_reference, packing
 from cormorant.backends.compiled import Threads, resolve_jobs, single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.backends.stacks import LANES
@@ -154,6 +154,39 @@ def test_logistic_equals_twin(per_row):
     got = cpu.CpuBackend().logistic(mean, log_rate)
     for array, twin in zip(got, numpy_reference.logistic(mean, log_rate), strict=True):
         assert_allclose(array, twin, rtol=1e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-6)])
+def test_negative_binomial_equals_twin(per_row, dtype, tolerance):
+    rng = np.random.default_rng(7)
+    field = np.concatenate([rng.normal(0, 5, (8, 4)), np.full((1, 4), -700.0), np.full((1, 4), 700.0)])
+    log_rate = rng.normal(0, 2, (10, 4) if per_row else 4)
+    n, weights = rng.poisson(2.0, (10, 4)), rng.gamma(1.0, size=4)
+    for bounded in (None, rng.random(10) < 0.5):
+        got = cpu.CpuBackend().negative_binomial(field, log_rate, n, weights, bounded, dtype)
+        twin = numpy_reference.negative_binomial(field, log_rate, n, weights, bounded, dtype)
+        assert [a.dtype for a in got] == [np.float64, dtype, dtype]
+        for array, expected in zip(got, twin, strict=True):
+            # n - (w + n) sigma cancels: its error is one of w + n.
+            assert_allclose(array, expected, rtol=tolerance, atol=tolerance * (weights + n).max())
+
+
+def test_packed_products_equal_twin():
+    for dtype in (np.float32, np.float64):
+        a = np.random.default_rng(8).normal(size=(70, 5)).astype(dtype)
+        got = cpu.CpuBackend(2).pack_products(a)
+        assert got.dtype == dtype
+        assert np.array_equal(got, packing.pack_products(a))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_proposals_know_their_densities(dtype):
+    """What a draw says of its own density is what the density says of the draw; so for precisions that were rounded."""
+    precision, linear, _ = draw_stack(2 * LANES + 3, 7)
+    backend, precision = cpu.CpuBackend(), precision.astype(dtype)
+    drawn, log_density = backend.sampling.proposals(precision, linear, 3)
+    assert_allclose(log_density, backend.gaussian_log_densities(precision, linear, drawn), rtol=1e-9)
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (1, 1, 1), (33, 7, 5), (1100, 3, 40)])

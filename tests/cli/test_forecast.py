@@ -4,7 +4,7 @@ import pytest
 
 from cormorant import CNPF
 from cormorant.cli import forecast as module
-from cormorant.cli.forecast import BLOCK, Forecast, Trial, extrapolate, forecast, run_trial
+from cormorant.cli.forecast import LARGEST_BLOCK, Forecast, Trial, extrapolate, forecast, run_trial
 
 SIZES = 10, 110
 
@@ -30,7 +30,7 @@ def test_passes_over_all_rows():
 
 def test_work_needs_room_for_a_block_of_rows():
     found = extrapolate(CNPF(validation=0), 1_000_000, 1, SIZES, trials())
-    assert found.bytes == pytest.approx(100 + 10_000_000 + 5 * BLOCK)
+    assert found.bytes == pytest.approx(100 + 10_000_000 + 5 * LARGEST_BLOCK)
 
 
 def test_starts_are_tried_where_rows_are_kept_aside():

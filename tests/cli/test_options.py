@@ -78,7 +78,7 @@ def test_the_help_tells_the_choices():
     for name in (*DEFAULTS, "auto"):
         assert name in option(FIT, "inference").help
     for name in TOPS:
-        assert name in option(FIT, "top").help
+        assert name in option(FIT, "tuples").help
     for name in ALLOCATIONS:
         assert name in option(FIT, "allocation").help
     for name in FORMATS:

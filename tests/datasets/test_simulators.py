@@ -132,9 +132,21 @@ def test_everything_of_diln_follows_its_prior(top):
     assert abs(np.mean(totals) - 10.0) < 4 * np.sqrt(10.0 / 400)
 
 
-def test_only_diln_has_a_choice_of_tops():
-    with pytest.raises(ValueError, match="top must be left out, but for diln: dirichlet, gamma or beta; got 'beta'"):
-        simulate_prior("cnpf", top="beta")
+@pytest.mark.parametrize("top", ["gamma", "pitman-yor", "dirichlet", "beta"])
+def test_tuples_of_poisson_models(top):
+    """beta, or c, is there as the process has it, and pitman-yor's sticks are Beta(1 - sigma, alpha + k sigma)."""
+    hyper = replace(PRIOR, discount=0.3)
+    draws = [simulate_prior("hgp", 1, 2, 6, top=top, hyper=hyper, seed=seed) for seed in range(300)]
+    assert all((d.beta is None) == (top in ("gamma", "pitman-yor")) == (d.c is not None) for d in draws)
+    if top == "pitman-yor":
+        alpha, sticks = np.array([d.alpha for d in draws])[:, None], np.array([d.sticks[:-1] for d in draws])
+        found = stats.beta.cdf(sticks, 0.7, alpha + 0.3 * np.arange(1, 6)).ravel()
+        assert stats.kstest(found, "uniform").pvalue > 1e-3
+
+
+def test_hdp_has_no_choice_of_tops():
+    with pytest.raises(ValueError, match=r"top must be gamma, .* \(of hdp: left out\); got 'beta' for hdp"):
+        simulate_prior("hdp", top="beta")
     with pytest.raises(ValueError, match="got 'levy' for diln"):
         simulate_prior("diln", top="levy")
     assert simulate_prior("hdp", 5, 4, 3, top="dirichlet").beta is not None

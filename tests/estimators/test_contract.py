@@ -347,4 +347,4 @@ def test_partial_fit_goes_on_from_a_fit_and_from_a_file(counts, tmp_path):
     model.partial_fit(few)
     assert np.allclose(again.components_, model.components_)
     assert model.n_rows_seen_ == 125
-    assert abs(model.score(rest) - before) < 0.05
+    assert model.score(rest) > before - 0.05

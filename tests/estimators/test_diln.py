@@ -44,14 +44,14 @@ def test_an_exposure_is_refused(cls, counts):
 def test_mean_field_and_unknown_tops_are_refused(counts):
     with pytest.raises(ValueError, match="'mean-field' is the paper's algorithm for Poisson factorisation, and HDP"):
         small(HDP, inference="mean-field").fit(counts)
-    with pytest.raises(ValueError, match="top must be one of dirichlet, gamma, beta; got 'levy'"):
+    with pytest.raises(ValueError, match="top must be one of dirichlet, gamma, beta, pitman-yor; got 'levy'"):
         small(top="levy").fit(counts)
     with pytest.raises(ValueError, match="b_beta must be a positive number"):
         small(b_beta=-1.0).fit(counts)
 
 
 @pytest.mark.parametrize("inference", ["structured", "auto"])  # auto: the sampler
-@pytest.mark.parametrize("top", ["dirichlet", "gamma", "beta"])
+@pytest.mark.parametrize("top", ["dirichlet", "gamma", "beta", "pitman-yor"])
 def test_tops_fit_save_and_load(top, inference, counts, tmp_path):
     model = small(top=top, inference=inference).fit(counts)
     again = load(model.save(tmp_path / "fit"))
@@ -61,7 +61,7 @@ def test_tops_fit_save_and_load(top, inference, counts, tmp_path):
     assert again.perplexity(counts, 0.5) == model.perplexity(counts, 0.5)
     assert again.beta_ == model.beta_
     assert np.array_equal(again.partial_fit(counts).components_, model.partial_fit(counts).components_)
-    if top == "gamma":
+    if top in ("gamma", "pitman-yor"):
         assert model.beta_ == 1.0
     else:
         assert model.beta_ != 1.0
@@ -98,7 +98,8 @@ def test_masked_entries_are_not_zeros(inference):
     y = np.array([rng.multinomial(60, p) for p in truth @ groups])
     mask = np.zeros_like(y, dtype=bool)
     mask[:150, 5:10] = mask[:150, 15:20] = True
-    model = HDP(4, inference=inference, random_state=0, n_sweeps=30, validation=0).fit(y, mask=mask)
+    # Thirty sweeps leave the ratio below .8 to .95, by the seed; after a hundred and twenty it is .89 to .97.
+    model = HDP(4, inference=inference, random_state=0, n_sweeps=120, validation=0).fit(y, mask=mask)
     of_groups = model.column_probabilities(y[:150], mask=mask[:150])[:, :10]
     # A column that a row did not look at is as likely as those beside it: within a fifth, on average.
     assert of_groups[:, 5:].mean() == pytest.approx(of_groups[:, :5].mean(), rel=0.2)

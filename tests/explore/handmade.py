@@ -17,6 +17,7 @@ def handmade(locations, usage, **changes):
         "usage_": usage,
         "correlation_": unit @ unit.T if locations.shape[1] else np.eye(n),
         "locations_": locations,
+        "loadings_": locations,
         "alpha_": 2.0,
         "c_": 1.0,
         "hyperparameters_": {"a0": 0.3, "b0": 1.0, "sigma_l2": 1.0, "sigma_m2": 10.0},

@@ -137,10 +137,14 @@ def global_terms(model, g, h):
     s = g.weights.sum()
     rest = s - np.concatenate([[0.0], np.cumsum(g.weights)[:-1]])
     v = (g.weights / rest)[:-1]
-    total += stats.gamma.logpdf(s, g.alpha, scale=1 / g.c) + np.log(s)
-    total += (stats.beta.logpdf(v, 1, g.alpha) + np.log(v) + np.log1p(-v)).sum()
+    sigma = h.discount if model.top == "pitman-yor" else 0.0
+    total += (stats.beta.logpdf(v, 1 - sigma, g.alpha + sigma * np.arange(1, len(v) + 1)) + np.log(v * (1 - v))).sum()
     total += stats.gamma.logpdf(g.alpha, h.a_alpha, scale=1 / h.b_alpha) + np.log(g.alpha)
-    total += stats.gamma.logpdf(g.c, h.a_c, scale=1 / h.b_c) + np.log(g.c)
+    if model.top == "dirichlet":  # beta in the place of s
+        total += stats.gamma.logpdf(s, h.a_beta, scale=1 / h.b_beta) + np.log(s)
+    else:
+        total += stats.gamma.logpdf(s, g.alpha, scale=1 / g.c) + np.log(s)
+        total += stats.gamma.logpdf(g.c, h.a_c, scale=1 / h.b_c) + np.log(g.c)
     if model.has_locations:
         total += stats.norm(0, np.sqrt(h.sigma_l2)).logpdf(g.locations).sum()
     return float(total)
@@ -159,8 +163,10 @@ def normalised_global_terms(model, g, h):
     if model.top == "beta":
         total += (stats.beta.logpdf(w, g.alpha / len(w), g.alpha) + np.log(w) + np.log1p(-w)).sum()
     else:
-        total += (stats.beta.logpdf(v, 1, g.alpha) + np.log(v) + np.log1p(-v)).sum()
-    if model.top == "gamma":
+        sigma = h.discount if model.top == "pitman-yor" else 0.0
+        shapes = 1 - sigma, g.alpha + sigma * np.arange(1, len(v) + 1)
+        total += (stats.beta.logpdf(v, *shapes) + np.log(v) + np.log1p(-v)).sum()
+    if model.top in ("gamma", "pitman-yor"):
         total += stats.gamma.logpdf(w.sum(), g.alpha, scale=1 / g.c) + np.log(w.sum())
         total += stats.gamma.logpdf(g.c, h.a_c, scale=1 / h.b_c) + np.log(g.c)
     else:
@@ -184,7 +190,8 @@ def allocations(solution, view, batch):
 def held_statistics(scheme, g, batch, solution, phi):
     """Statistics at other globals with q(f) and the allocations held where ``solution`` left them."""
     view = scheme.view(g)
-    problem = FieldProblem(view.design, scheme.link, g.weights, batch.log_rate(view.atom_mean), scheme.backend)
+    design = view.design.given(batch.covariates, g.coefficients)
+    problem = FieldProblem(design, scheme.link, g.weights, batch.log_rate(view.atom_mean), scheme.backend)
     field = problem.at(solution.field.mean, solution.field.covariance)
     n = solution.n
     held = Solution(problem, field, n, solution.theta, solution.ratio)

@@ -7,13 +7,15 @@ import pytest
 from scipy import sparse, stats
 
 from cormorant.backends.cpu import CpuBackend
-from cormorant.inference import draws
+from cormorant.inference import draws, regression
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import weights_of
 from cormorant.inference.moves import Chain, RowDraws, ShareCounts
 from cormorant.inference.state import Globals, State
+from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import MODELS, Hyperparameters, link_function
+from cormorant.models.kernels import KERNELS, draw_frequencies, make_kernel
 
 ROWS, COLUMNS, COMPONENTS = 4, 3, 2
 
@@ -21,31 +23,67 @@ ROWS, COLUMNS, COMPONENTS = 4, 3, 2
 class Joint:
     """Two ways to draw (parameters, data) of a tiny model: from the story, and by sweeps between draws of the data."""
 
-    hyper = Hyperparameters(0.8, 1.0, 0.3, 0.6, a_alpha=6.0, b_alpha=3.0, a_c=6.0, b_c=4.0)
+    hyper = Hyperparameters(
+        0.8, 1.0, 0.3, 0.6, a_alpha=6.0, b_alpha=3.0, a_c=6.0, b_c=4.0, a_beta=6.0, b_beta=2.0, discount=0.4,
+        sigma_g2=0.5, df=8.0,
+    )  # fmt: skip
+    theta = np.array([[1.0, 0.5], [-1.0, 0.5], [0.3, -1.0], [0.0, 1.0]])
 
-    def __init__(self, model, seed):
-        self.model, self.rng = MODELS[model], np.random.default_rng(seed)
+    def __init__(self, model, seed, **options):
+        self.model, self.rng = replace(MODELS[model], **options), np.random.default_rng(seed)
         self.n_dims = 1 if self.model.has_locations else 0
+        if (
+            self.model.heavy_tails
+        ):  # the tails of exp F make a chain that stays where it is for long: narrower elsewhere
+            self.hyper = replace(self.hyper, sigma_m2=0.1, sigma_g2=0.2)
         self.scheme = Gibbs(self.model, CpuBackend())
 
     def prior(self):
         """Globals, atoms and f, by the generative story."""
         rng, h = self.rng, self.hyper
         alpha, c = rng.gamma(h.a_alpha) / h.b_alpha, rng.gamma(h.a_c) / h.b_c
-        sticks = np.append(rng.beta(1.0, alpha, COMPONENTS - 1), 1.0)
+        discount = h.discount if self.model.top == "pitman-yor" else 0.0
+        places = np.arange(1, COMPONENTS)
+        sticks = np.append(rng.beta(1.0 - discount, alpha + discount * places), 1.0)
         weights = np.maximum(weights_of(rng.gamma(alpha) / c, sticks), 1e-10)
+        beta = 1.0
+        if self.model.top in ("dirichlet", "beta"):
+            beta = rng.gamma(h.a_beta) / h.b_beta
+            weights = beta * weights / weights.sum()
+        if self.model.top == "beta":
+            weights = beta * np.clip(rng.beta(alpha / COMPONENTS, alpha, COMPONENTS), 1e-12, 1 - 1e-12)
         a0 = max(rng.gamma(draws.A0_PRIOR[0]) / draws.A0_PRIOR[1], 1e-12)
         shape, scale = draws.SIGMA_L2_PRIOR
-        sigma_l2 = scale / rng.gamma(shape) if self.n_dims else h.sigma_l2
-        locations = rng.normal(size=(COMPONENTS, self.n_dims)) * np.sqrt(sigma_l2)
-        spread = np.sqrt([1.0] * self.n_dims + [h.sigma_m2] * self.model.has_mean)
+        kernel = self.model.kernel  # one that is not linear has its variance given
+        sigma_l2 = scale / rng.gamma(shape) if self.n_dims and kernel.is_linear else h.sigma_l2
+        locations = kernel.start(COMPONENTS, self.n_dims, sigma_l2, rng)
+        n_features = kernel.features(locations, sigma_l2).shape[1]
+        spread = np.sqrt([1.0] * n_features + [h.sigma_m2] * self.model.has_mean)
         atoms = np.maximum(rng.gamma(a0, size=(COLUMNS, COMPONENTS)) / h.b0, 1e-300)
         hyper = replace(h, a0=a0, sigma_l2=sigma_l2)
-        g = Globals(np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS), weights, locations, alpha, c, hyper)
-        return g, atoms, rng.normal(size=(ROWS, len(spread))) * spread
+        c = c if self.model.top in ("gamma", "pitman-yor") else 1.0
+        g = Globals(np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS), weights, locations, alpha, c, hyper, beta)
+        f = rng.normal(size=(ROWS, len(spread))) * spread
+        if self.model.heavy_tails:
+            f[:, :n_features] /= np.sqrt(rng.gamma(h.df / 2, 2 / h.df, (ROWS, 1)))
+        if self.model.has_covariates:
+            flat = [0.0] * self.model.normalised  # mu of a normalised model has no coefficients
+            gamma = (
+                rng.normal(size=(len(spread) + len(flat), 2)) * np.sqrt(h.sigma_g2) * np.append(spread, flat)[:, None]
+            )
+            g, f = replace(g, coefficients=gamma), f + self.theta @ gamma[: len(spread)].T
+        return g, atoms, f
+
+    def batch(self, y):
+        csr = sparse.csr_matrix(y.astype(float))
+        theta = self.theta if self.model.has_covariates else None
+        return Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS, None, self.missing, theta)
+
+    missing = None
 
     def field(self, g, f):
-        return f @ np.hstack([g.locations, np.ones((COMPONENTS, int(self.model.has_mean)))]).T
+        features = self.model.kernel.features(g.locations, g.hyper.sigma_l2)
+        return f @ np.hstack([features, np.ones((COMPONENTS, int(self.model.has_mean)))]).T
 
     def counts(self, x, atoms):
         """Counts by row and column, and by row and component."""
@@ -56,11 +94,26 @@ class Joint:
         """Bounded or slowly growing functions, so that their means have standard errors."""
         field = self.field(g, f)
         return [
-            np.log(g.alpha), np.log(g.c), np.log(g.weights[0]), np.log(g.weights.sum()), np.log(g.hyper.a0),
+            np.log(g.alpha), np.log(g.c), np.log(g.beta), np.log(g.weights[0]), np.log(g.weights.sum()),
+            np.log(g.hyper.a0),
             np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
             np.tanh(field.mean()), np.log1p(y.sum()), np.log1p((y > 0).sum()), np.tanh((x * g.weights).sum()),
             np.tanh(atoms.sum()), np.tanh((field * x).mean()), np.log1p(y[:, 0] @ y[:, 1]),
+            g.locations[0, :1].sum(), ((g.locations[0] - g.locations[1]) ** 2).sum(),
+            np.tanh(np.abs(field[:, 0] - field[:, 1]).mean()), *self.effects(g, f),
         ]  # fmt: skip
+
+    def effects(self, g, f):
+        """What is there only with covariates, or only with heavy tails."""
+        out = []
+        if self.model.has_covariates:
+            gamma = g.coefficients[: f.shape[1]]
+            features = self.model.kernel.features(g.locations, g.hyper.sigma_l2)
+            each = np.hstack([features, np.ones((COMPONENTS, len(gamma) - features.shape[1]))]) @ gamma
+            out = [*np.tanh(each).ravel(), np.tanh((gamma**2).sum()), np.tanh((f.T @ self.theta * gamma).sum() / 4)]
+        if self.model.heavy_tails:
+            out.append(np.tanh(0.1 * (f[:, : f.shape[1] - self.model.has_level] ** 2).max()))
+        return out
 
     def by_story(self, n):
         """Independent draws."""
@@ -78,8 +131,7 @@ class Joint:
         y, shares = self.counts(x, atoms)
         state, rows, out = State(g, Chain(atoms, self.rng)), RowDraws(shares, f), []
         for _ in range(n):
-            csr = sparse.csr_matrix(y.astype(float))
-            batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS)
+            batch = self.batch(y)
             for _ in range(self.scheme.passes):
                 rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
                 state = self.scheme.global_step(state, statistics, 1.0)
@@ -95,23 +147,11 @@ class Joint:
 class NormalisedJoint(Joint):
     """The same for the normalised models: row totals are given, and f has mu_u = log xi_u at its end."""
 
-    hyper = replace(Joint.hyper, a_beta=6.0, b_beta=2.0)
     totals = np.array([1, 2, 5, 9])
-
-    def __init__(self, model, seed, top="dirichlet"):
-        super().__init__(model, seed)
-        self.model = replace(self.model, top=top)
-        self.scheme = Gibbs(self.model, CpuBackend())
 
     def prior(self):
         """Globals, atoms and d, by the generative story."""
-        rng, h = self.rng, self.hyper
         g, atoms, d = super().prior()
-        beta = 1.0 if self.model.top == "gamma" else rng.gamma(h.a_beta) / h.b_beta
-        weights = g.weights if self.model.top == "gamma" else beta * g.weights / g.weights.sum()
-        if self.model.top == "beta":
-            weights = beta * np.clip(rng.beta(g.alpha / COMPONENTS, g.alpha, COMPONENTS), 1e-12, 1 - 1e-12)
-        g = replace(g, weights=weights, beta=beta, c=g.c if self.model.top == "gamma" else 1.0)
         return g, atoms / atoms.sum(axis=0), d
 
     def field(self, g, f):
@@ -142,7 +182,7 @@ class NormalisedJoint(Joint):
             np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
             np.tanh(f[:, -1] / 5).mean(), np.tanh(f[0, -1] / 5), share[:, 0].mean(), (share[3] ** 2).sum(),
             np.tanh((field * share).mean()), (share * g.weights).sum() / g.weights.sum(), np.log1p((y > 0).sum()),
-            np.log1p(y[:, 0] @ y[:, 1]), (atoms**2).sum(),
+            np.log1p(y[:, 0] @ y[:, 1]), (atoms**2).sum(), *self.effects(g, f),
         ]  # fmt: skip
 
     def by_story(self, n):
@@ -176,14 +216,11 @@ class NormalisedJoint(Joint):
         return atoms.sum(axis=0)
 
     def sweep(self, state, rows, y):
-        csr = sparse.csr_matrix(y.astype(float))
-        batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS, missing=self.missing)
+        batch = self.batch(y)
         for _ in range(self.scheme.passes):
             rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
             state = self.scheme.global_step(state, statistics, 1.0)
         return state, rows
-
-    missing = None
 
 
 class MaskedJoint(NormalisedJoint):
@@ -213,11 +250,11 @@ class MaskedJoint(NormalisedJoint):
 
 
 def joint_of(model, seed):
-    """The joint distribution of a model given by name, of DILN with its top: "diln/beta"."""
+    """The joint distribution of a model given by name and options: "diln/beta" has another top, "cnpf/rbf" a kernel."""
     name, _, option = model.partition("/")
     if option == "masked":
         return MaskedJoint(name, seed)
-    return NormalisedJoint(name, seed, option or "dirichlet") if MODELS[name].normalised else Joint(name, seed)
+    return (NormalisedJoint if MODELS[name].normalised else Joint)(name, seed, **OPTIONS[option])
 
 
 def geweke(model, n_story, n_sweeps):
@@ -235,13 +272,34 @@ def narrow_locations(monkeypatch):
     monkeypatch.setattr(draws, "SIGMA_L2_PRIOR", (6.0, 1.5))
 
 
-JOINTS = (*MODELS, "diln/gamma", "diln/beta", "diln/masked")
+def kernel_of(name):
+    nu = 1.5 if name == "matern" else None
+    return {"kernel": make_kernel(name, 2, draw_frequencies(2, 1, 0.7, nu, np.random.default_rng(0)), 0.7)}
+
+
+OPTIONS = {
+    "": {},
+    **{top: {"top": top} for top in TOPS},
+    **{kernel: kernel_of(kernel) for kernel in KERNELS},
+    "covariates": {"has_covariates": True},
+    "student-t": {"heavy_tails": True},
+    "both": {"has_covariates": True, "heavy_tails": True},
+    "rbf+both": {**kernel_of("rbf"), "has_covariates": True, "heavy_tails": True},
+    "groups+covariates": {**kernel_of("groups"), "has_covariates": True},
+}
+JOINTS = (
+    *MODELS, "diln/gamma", "diln/beta", "diln/masked", "cnpf/covariates", "softplus-cnpf/covariates", "diln/covariates",
+    "cnpf/student-t", "diln/student-t", "cnpf/both", "cnpf/pitman-yor", "cnpf/dirichlet", "hgp/beta",
+    "hgp/pitman-yor", "cnpf/rbf", "softplus-cnpf/matern", "cnpf/groups", "cnpf/brownian", "cnpf/rbf+both",
+    "cnpf/groups+covariates",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("model", JOINTS)
 def test_joint_distribution(model, narrow_locations):
-    """Fifteen to eighteen z scores of a right sampler: beyond 4 once in a thousand runs."""
-    assert np.abs(geweke(model, 6_000, 4_000)).max() < 4.0
+    """Eighteen to 28 z scores of a right sampler: beyond 4 once in a thousand runs."""
+    n_sweeps = 4_000 if joint_of(model, 0).model.kernel.is_linear else 12_000  # given f, places are slow to change
+    assert np.abs(geweke(model, 6_000, n_sweeps)).max() < 4.0
 
 
 @pytest.mark.slow
@@ -253,7 +311,7 @@ def test_joint_distribution_at_length(model, narrow_locations):
 def test_joint_distribution_sees_a_wrong_move(narrow_locations, monkeypatch):
     """The test has teeth: tables that get lost are found out."""
     right = draws.draw_weights
-    monkeypatch.setattr(draws, "draw_weights", lambda tables, *rest: right(0.6 * tables, *rest))
+    monkeypatch.setattr(draws, "draw_weights", lambda tables, *rest, **more: right(0.6 * tables, *rest, **more))
     assert np.abs(geweke("hgp", 6_000, 4_000)).max() > 4.0
 
 
@@ -315,3 +373,10 @@ def test_every_model_samples(make_problem, model, options):
     # A normalised model makes up for what it did not look at.
     assert held >= problem.y.sum() if MODELS[model].normalised else np.isclose(held, problem.y.sum())
     assert end.reason == "made all 6 sweeps"
+
+
+def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_locations, monkeypatch):
+    """And so are coefficients of a ridge that is not there."""
+    right = regression.draw_coefficients
+    monkeypatch.setattr(regression, "draw_coefficients", lambda sums, prior, s2, rng: right(sums, prior, 100 * s2, rng))
+    assert np.abs(geweke("cnpf/covariates", 6_000, 4_000)).max() > 4.0

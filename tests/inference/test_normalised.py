@@ -34,7 +34,7 @@ from .oracles import (
 )
 
 SMALL = {"n_rows": 9, "n_columns": 7, "n_components": 3}
-KINDS = [("hdp", "dirichlet"), ("diln", "dirichlet"), ("diln", "gamma"), ("diln", "beta")]
+KINDS = [("hdp", "dirichlet"), *(("diln", top) for top in ("dirichlet", "gamma", "beta", "pitman-yor"))]
 
 
 def with_top(problem, top):
@@ -264,7 +264,7 @@ class TestDirichletAtoms:
 
 def some_globals(top, rng):
     weights = rng.gamma(1.0, size=4) + 0.05
-    beta = {"dirichlet": float(weights.sum()), "gamma": 1.0, "beta": float(weights.sum()) + 0.3}[top]
+    beta = {"dirichlet": float(weights.sum()), "beta": float(weights.sum()) + 0.3}.get(top, 1.0)
     hyper = Hyperparameters(0.3, 1.0, 0.2, 1.5, 2.0, 0.7, 1.5, 0.6, 3.0, 0.8)
     return Globals(np.ones((3, 4)), np.full(4, 3.0), weights, np.zeros((4, 0)), 1.3, 0.9, hyper, beta)
 
@@ -284,7 +284,7 @@ class TestTops:
             g = TOPS[top].update(g, tables, log_one)
             values.append(objective(g))
         assert np.all(np.diff(values) >= -1e-9 * np.abs(values[1:]))
-        names = {"dirichlet": (), "gamma": ("c",), "beta": ("beta",)}[top]
+        names = {"dirichlet": (), "gamma": ("c",), "pitman-yor": ("c",), "beta": ("beta",)}[top]
 
         def moved(step):
             """exp(step) times alpha, c or beta, and the weights: scaled, or in a direction that keeps their sum."""
@@ -317,10 +317,10 @@ class TestTops:
         h = g.hyper
         for _ in range(16_000):
             g = TOPS[top].draw(g, nothing, nothing, rng)
-            found.append([g.alpha, g.beta, g.c, g.weights[0] / g.beta, g.weights[1] / g.beta])
-        alpha, beta, c, first, second = np.array(found)[100::20].T
+            found.append([g.alpha, g.beta, g.c, *g.weights[:2] / g.beta, g.weights.sum()])
+        alpha, beta, c, first, second, total = np.array(found)[100::20].T
         assert stats.kstest(alpha, stats.gamma(h.a_alpha, scale=1 / h.b_alpha).cdf).pvalue > 1e-3
-        if top == "gamma":
+        if top in ("gamma", "pitman-yor"):
             assert np.all(beta == 1.0)
             assert stats.kstest(c, stats.gamma(h.a_c, scale=1 / h.b_c).cdf).pvalue > 1e-3
         else:
@@ -328,6 +328,11 @@ class TestTops:
         if top == "dirichlet":
             assert stats.kstest(stats.beta.cdf(first, 1.0, alpha), "uniform").pvalue > 1e-3
             assert stats.kstest(stats.beta.cdf(second / (1 - first), 1.0, alpha), "uniform").pvalue > 1e-3
+        if top == "pitman-yor":
+            v = first / total, second / (total - first)
+            for k in (1, 2):
+                beta_k = stats.beta(1.0 - h.discount, alpha + k * h.discount)
+                assert stats.kstest(beta_k.cdf(v[k - 1]), "uniform").pvalue > 1e-3
         if top == "beta":
             for w in (first, second):
                 assert stats.kstest(stats.beta.cdf(w, alpha / 4, alpha), "uniform").pvalue > 1e-3

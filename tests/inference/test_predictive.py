@@ -95,7 +95,7 @@ def test_equal_atoms_give_the_number_of_columns(make_problem):
 def test_size_of_blocks_does_not_matter(fitted, monkeypatch):
     problem, g = fitted("cnpf", exposure=True, missing=True)
     whole = predictive.infer(problem.scheme, g, problem.rows, want_variance=True)
-    monkeypatch.setattr(predictive, "BLOCK", 4)
+    monkeypatch.setattr(predictive, "SMALLEST_BLOCK", 4)
     blocks = predictive.infer(problem.scheme, g, problem.rows, want_variance=True)
     # Blocks stop at different rounds, each within one part in a thousand.
     assert_allclose(blocks.mean, whole.mean, rtol=0.02, atol=0.01 * whole.mean.max())

@@ -11,6 +11,7 @@ from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.start import merge_components, starts_to_try, with_unused
 from cormorant.inference.state import Globals
 from cormorant.models.cnpf import MODELS, Hyperparameters
+from cormorant.models.kernels import Linear
 
 
 def draw(seed, n_columns=8, n_components=5, n_dims=2):
@@ -45,7 +46,7 @@ def test_rotations_do_not_blur_the_summary():
     for angle in (0.0, 1.0, 2.5):
         rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         turned.append(Sample.of(replace(g, locations=g.locations @ rotation)))
-    found = summarise(turned)
+    found = summarise(turned, Linear())
     assert_allclose(found.locations @ found.locations.T, g.locations @ g.locations.T, atol=1e-12)
     assert_allclose(found.atom_mean, g.atom_mean)
 

@@ -13,10 +13,11 @@ from cormorant.backends.cpu import CpuBackend
 from cormorant.backends.packing import unpack
 from cormorant.estimators.inputs import to_rows
 from cormorant.inference.predictive import infer
+from cormorant.inference.proportions import SHARE_DRAWS
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import State
-from cormorant.inference.structured import COLD, PRIOR_DRAWS, WARM, Effort, Structured
+from cormorant.inference.structured import COLD, WARM, Effort, Structured
 from cormorant.models.cnpf import MODELS, Hyperparameters
 
 from .conftest import BOUNDED, draw_counts
@@ -239,7 +240,7 @@ class TestRowPosterior:
         shares = x / (x @ g.atom_mean.sum(axis=0))[:, None]
         got = problem.scheme.prior_mean(g)
         assert got @ g.atom_mean.sum(axis=0) == pytest.approx(1.0)
-        error = shares.std(axis=0) * np.sqrt(1 / n + 1 / PRIOR_DRAWS)
+        error = shares.std(axis=0) * np.sqrt(1 / n + 1 / SHARE_DRAWS)
         assert np.all(np.abs(got - shares.mean(axis=0)) < 4 * error)
 
     def test_long_locations_leave_the_prior_at_the_weights_of_typical_rows(self, make_problem):

@@ -1,4 +1,4 @@
-"""The one decorator behind every compiled function, and the threads that run them.
+"""The decorators behind every compiled function, and the threads that run them.
 
 Compiled functions release the interpreter lock and each call owns the output rows it writes, so threads need no
 atomics and the result does not depend on how many there are.
@@ -7,8 +7,12 @@ atomics and the result does not depend on how many there are.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -16,18 +20,61 @@ from threadpoolctl import threadpool_limits
 
 # Reassociation lets sums use vector registers; NaN and infinity keep their meaning.
 compiled = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+# For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
+WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"}, **WITHOUT_WRAPPERS)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Threads:
-    """Runs a compiled function over blocks of rows (or columns) of about equal work."""
+    """Runs whole blocks of rows side by side or, where they are few, each compiled function over parts of a block."""
 
     def __init__(self, n_jobs: int | None = None):
         self.count = resolve_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._workers = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._here = threading.local()
 
     def __reduce__(self):
         """A copy, or a fitted model read back from a pickle, makes threads of its own."""
         return Threads, (self.count,)
+
+    @property
+    def _pool(self) -> ThreadPoolExecutor | None:
+        """None where there is nobody to share work with: a worker that has a block of its own does not split it."""
+        return None if getattr(self._here, "has_block", False) else self._workers
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """``function`` of each item, in their order, a few at a time.
+
+        Side by side, if there is an item for every thread; then what the function calls is not split.
+        """
+        pool, items = self._pool, iter(items)
+        first = list(islice(items, self.count))
+        if pool is None or len(first) < self.count:
+            yield from map(function, chain(first, items))
+            return
+
+        def work(item: Item) -> Result:
+            self._here.has_block = True
+            try:
+                return function(item)
+            finally:
+                self._here.has_block = False
+
+        pending: deque[Future[Result]] = deque()
+        try:
+            for item in chain(first, items):
+                pending.append(pool.submit(work, item))
+                if len(pending) > self.count:  # one more than threads: none waits, and few results are held
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:  # after an error or an interrupt nothing must go on behind the caller's back
+            for future in pending:
+                future.cancel()
+            wait(pending)
 
     def over_rows(self, function: Callable[[int, int], None], offsets: np.ndarray) -> None:
         """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the work before each."""
@@ -45,7 +92,7 @@ class Threads:
         Expects a BLAS that uses one thread itself (`single_blas_thread`).
         """
         out = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b))
-        size = 32 if a.shape[0] <= 1024 else 512
+        size = max(12, -(-a.shape[0] // 16)) if a.shape[0] <= 1024 else 512
 
         def work(first: int) -> None:
             np.matmul(a[first : first + size], b, out=out[first : first + size])

@@ -8,7 +8,7 @@ import numpy as np
 
 from cormorant.backends import logistic as kernels
 from cormorant.backends import stacks
-from cormorant.backends.compiled import Threads, compiled
+from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.sampling import Sampling
 
 
@@ -24,7 +24,7 @@ def digamma(x):
     return shift + math.log(x) - 0.5 / x - series
 
 
-@compiled
+@inner
 def _propensities(weights, n, log_scale, scale, zero_order, floor, theta):
     """Write theta_k = exp(E log x_k) with the largest taken out; ``scale`` is exp(log_scale), its largest taken out."""
     top = -np.inf
@@ -41,7 +41,7 @@ def _propensities(weights, n, log_scale, scale, zero_order, floor, theta):
         theta[k] = max(math.exp(theta[k] - top), floor)
 
 
-@compiled
+@inner
 def _share_row(first, last, indices, counts, atoms, theta, ratio, total):
     """ratio_j = y_j / sum_k theta_k a_jk and total_k = sum_j ratio_j a_jk, over one row's entries, four at a time."""
     n_components, zero = atoms.shape[1], atoms.dtype.type(0)
@@ -133,9 +133,19 @@ class CpuBackend:
         self.threads = Threads(n_jobs)
         self.sampling = Sampling(self.threads)
 
+    def map(self, function, items):
+        """``function`` of each block of rows, in their order (twin: the builtin of that name)."""
+        return self.threads.map(function, items)
+
     def product(self, a, b):
         """Matrix product (twin: ``a @ b``)."""
         return self.threads.product(a, b)
+
+    def pack_products(self, a):
+        """a_u a_u^T of each row, packed (twin: ``packing.pack_products``)."""
+        out = np.empty((len(a), a.shape[1] * (a.shape[1] + 1) // 2), a.dtype)
+        self.threads.over(lambda first, last: stacks.pack_products(first, last, a, out), len(a))
+        return out
 
     def allocate(self, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order):
         """Share each count out among the components, ``sweeps`` times over (twin: ``numpy_reference.allocate``)."""
@@ -179,16 +189,25 @@ class CpuBackend:
         )
         return log_one, slope, curvature
 
-    def logistic(self, mean, log_rate, bounded=None):
-        """log(1 + exp eta) and its derivatives, eta = mean + log_rate (twin: ``numpy_reference.logistic``)."""
-        log_one, slope, curvature = (np.empty(mean.shape) for _ in range(3))
+    def logistic(self, mean, log_rate):
+        """log(1 + exp eta) and its slope, eta = mean + log_rate (twin: ``numpy_reference.logistic``)."""
+        log_one, slope = np.empty(mean.shape), np.empty(mean.shape)
+        log_rate = np.atleast_2d(log_rate)
+        self.threads.over(lambda first, last: kernels.logistic(first, last, mean, log_rate, log_one, slope), len(mean))
+        return log_one, slope
+
+    def negative_binomial(self, field, log_rate, n, weights, bounded, dtype):
+        """The log likelihood of F with x summed out, and its derivatives (twin: ``numpy_reference``'s of that name)."""
+        value, slope, omega = np.empty(field.shape), np.empty(field.shape, dtype), np.empty(field.shape, dtype)
         log_rate = np.atleast_2d(log_rate)
         bounded = np.zeros(0, bool) if bounded is None else bounded
         self.threads.over(
-            lambda first, last: kernels.logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature),
-            len(mean),
+            lambda first, last: kernels.negative_binomial(
+                first, last, field, log_rate, n, weights, bounded, value, slope, omega
+            ),
+            len(field),
         )
-        return log_one, slope, curvature
+        return value, slope, omega
 
     def softplus_averages(self, mean, variance, log_rate, nodes, weights):
         """Gauss-Hermite averages of the softplus link (twin: ``numpy_reference.softplus_averages``)."""

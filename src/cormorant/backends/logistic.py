@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-from cormorant.backends.compiled import compiled
+from cormorant.backends.compiled import compiled, inner
 
 # Sums in the order they are written in: reassociated, the reduction of the argument below would cancel.
 ordered = numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
@@ -77,7 +77,7 @@ def log_one_plus(t):
     return _log_ratio((t - 1.0) / (t + 3.0) if far else t / (t + 2.0)) + (LN2 if far else 0.0)
 
 
-@compiled
+@inner
 def _half_tanh(c, tail):
     """tanh(c / 2) / (2 c), given tail = exp(-c)."""
     return 0.25 - c * c / 48.0 if c < 1e-4 else (1.0 - tail) / ((1.0 + tail) * 2.0 * c)
@@ -108,25 +108,43 @@ def logistic_bound(first, last, mean, variance, log_rate, log_one, slope, curvat
 
 
 @compiled
-def logistic(first, last, mean, log_rate, bounded, log_one, slope, curvature):
-    """Of each row: log(1 + exp eta), sigma(eta), and sigma' or the curvature of its bound."""
+def logistic(first, last, mean, log_rate, log_one, slope):
+    """Of each row: log(1 + exp eta) and sigma(eta)."""
     n_components = mean.shape[1]
     tail = np.empty(n_components)
     for u in range(first, last):
         m, rate = mean[u], log_rate[u if log_rate.shape[0] > 1 else 0]
-        value, by_eta, curve = log_one[u], slope[u], curvature[u]
+        value, by_eta = log_one[u], slope[u]
         for k in range(n_components):
             tail[k] = exp_negative(-abs(m[k] + rate[k]))
         for k in range(n_components):
             value[k] = max(m[k] + rate[k], 0.0) + log_one_plus(tail[k])
         for k in range(n_components):
             by_eta[k] = (tail[k] if m[k] + rate[k] < 0.0 else 1.0) / (1.0 + tail[k])
+
+
+@compiled
+def negative_binomial(first, last, field, log_rate, n, weights, bounded, value, slope, omega):
+    """Of each row: h = n F - (w + n) log(1 + exp eta), h', and -h'' or a bound of it; eta = F + log_rate."""
+    n_components = field.shape[1]
+    tail, size = np.empty(n_components), np.empty(n_components)
+    for u in range(first, last):
+        f, rate, y = field[u], log_rate[u if log_rate.shape[0] > 1 else 0], n[u]
+        h, by_field, curve = value[u], slope[u], omega[u]
+        for k in range(n_components):
+            size[k] = weights[k] + y[k]
+        for k in range(n_components):
+            tail[k] = exp_negative(-abs(f[k] + rate[k]))
+        for k in range(n_components):
+            h[k] = y[k] * f[k] - size[k] * (max(f[k] + rate[k], 0.0) + log_one_plus(tail[k]))
+        for k in range(n_components):
+            by_field[k] = y[k] - size[k] * ((tail[k] if f[k] + rate[k] < 0.0 else 1.0) / (1.0 + tail[k]))
         if len(bounded) > 0 and bounded[u]:
             for k in range(n_components):
-                curve[k] = _half_tanh(abs(m[k] + rate[k]), tail[k])
+                curve[k] = size[k] * _half_tanh(abs(f[k] + rate[k]), tail[k])
         else:
             for k in range(n_components):
-                curve[k] = tail[k] / ((1.0 + tail[k]) * (1.0 + tail[k]))
+                curve[k] = size[k] * tail[k] / ((1.0 + tail[k]) * (1.0 + tail[k]))
 
 
 @compiled
@@ -149,7 +167,7 @@ def softplus_averages(first, last, mean, variance, log_rate, nodes, weights, out
             _add_node(weights[j], rate, curve, sigma, r, inverse, out[:, u])
 
 
-@compiled
+@inner
 def _softplus(mean, spread, node, curve, sigma, r):
     """r = log(1 + exp F), r' = sigma and r''."""
     n_components = len(mean)
@@ -163,7 +181,7 @@ def _softplus(mean, spread, node, curve, sigma, r):
         curve[k] = curve[k] / ((1.0 + curve[k]) * (1.0 + curve[k]))
 
 
-@compiled
+@inner
 def _add_node(weight, rate, curve, sigma, r, inverse, out):
     """With inverse = 1 / (1 + A r): the seven functions at one node; r is left as 1 / r."""
     n_components = len(r)

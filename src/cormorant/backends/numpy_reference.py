@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
 from scipy.special import digamma, expit, log_expit
 
-from cormorant.backends.packing import pack_indices, unpack
+from cormorant.backends.packing import pack_indices, pack_products, unpack  # noqa: F401 (pack_products: a step itself)
+
+map = builtins.map  # of blocks of rows, one after another
 
 
 def product(a, b):
@@ -61,16 +64,23 @@ def logistic_bound(mean, variance, log_rate):
     return (eta + c) / 2 + np.log1p(np.exp(-c)), np.where(eta < 0, least, 1 - least), curvature
 
 
-def logistic(mean, log_rate, bounded=None):
-    """With eta = F + log rate: log(1 + exp eta), sigma(eta), and sigma(eta) sigma(-eta) or, in rows that are bounded,
-
-    tanh(eta / 2) / (2 eta), the curvature of Jaakkola and Jordan's bound.
-    """
+def logistic(mean, log_rate):
+    """With eta = F + log rate: log(1 + exp eta) and sigma(eta)."""
     eta = mean + log_rate
-    curvature = expit(eta) * expit(-eta)
+    return np.logaddexp(0.0, eta), expit(eta)
+
+
+def negative_binomial(field, log_rate, n, weights, bounded, dtype):
+    """h(F) = n F - (w + n) log(1 + exp eta), and as ``dtype`` h' and -h''.
+
+    In rows that are bounded sigma' gives way to tanh(eta / 2) / (2 eta), the curvature of Jaakkola and Jordan's bound.
+    """
+    log_one, slope = logistic(field, log_rate)
+    curvature = slope * expit(-field - log_rate)
     if bounded is not None:
-        curvature[bounded] = logistic_bound(mean, np.zeros_like(mean), log_rate)[2][bounded]
-    return np.logaddexp(0.0, eta), expit(eta), curvature
+        curvature[bounded] = logistic_bound(field, np.zeros_like(field), log_rate)[2][bounded]
+    size = weights + n
+    return n * field - size * log_one, (n - size * slope).astype(dtype), (size * curvature).astype(dtype)
 
 
 def softplus_averages(mean, variance, log_rate, nodes, weights):

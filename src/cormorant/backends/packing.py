@@ -19,7 +19,7 @@ def diagonal_places(size: int) -> np.ndarray:
 def pack_products(a: np.ndarray) -> np.ndarray:
     """a_u a_u^T, for each row of ``a``."""
     size = a.shape[1]
-    out = np.empty((len(a), size * (size + 1) // 2))
+    out = np.empty((len(a), size * (size + 1) // 2), a.dtype)
     for p in range(size):
         first = p * (p + 1) // 2
         np.multiply(a[:, : p + 1], a[:, p : p + 1], out=out[:, first : first + p + 1])

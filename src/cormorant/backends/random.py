@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from cormorant.backends.compiled import compiled
+from cormorant.backends.compiled import inner
 
 _ONE = np.uint64(1)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -19,7 +19,7 @@ MANY = 1e4  # variance of a number of tables from which on it is drawn as a roun
 FAR = 1e-4  # PG(b, c) is inverse Gaussian up to b e^-c in the logarithm of its Laplace transform: below this, drawn so
 
 
-@compiled
+@inner
 def _splitmix(x):
     x = x + GOLDEN
     z = (x ^ (x >> np.uint64(30))) * MIX_1
@@ -27,7 +27,7 @@ def _splitmix(x):
     return x, z ^ (z >> np.uint64(31))
 
 
-@compiled
+@inner
 def stream(seed, row):
     """The stream of one row: two words that depend on every bit of the seed and of the row."""
     out = np.empty(2, np.uint64)
@@ -38,28 +38,60 @@ def stream(seed, row):
     return out
 
 
-@compiled
-def uniform(s):
-    """Uniform on (0, 1): never 0, whose logarithm would be infinite."""
+@inner
+def _word(s):
+    """64 random bits."""
     first, second = s[0], s[1]
     result = first + second
     second ^= first
     s[0] = ((first << np.uint64(24)) | (first >> np.uint64(40))) ^ second ^ (second << np.uint64(16))
     s[1] = (second << np.uint64(37)) | (second >> np.uint64(27))
-    return (float(result >> np.uint64(11)) + 0.5) * 2.0**-53
+    return result
 
 
-@compiled
+@inner
+def _unit(word):
+    """The upper 53 bits as a number in (0, 1): never 0, whose logarithm would be infinite."""
+    return (float(word >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@inner
+def uniform(s):
+    """Uniform on (0, 1)."""
+    return _unit(_word(s))
+
+
+def _layers(n=256, edge=3.6541528853610088, area=0.00492867323399):
+    """Edges and heights of n layers of equal area under exp(-x^2 / 2), the lowest with the tail beyond its edge."""
+    x = np.zeros(n + 1)
+    x[0], x[1] = area * math.exp(0.5 * edge * edge), edge
+    for i in range(1, n - 1):
+        x[i + 1] = math.sqrt(-2.0 * math.log(area / x[i] + math.exp(-0.5 * x[i] * x[i])))
+    return x, np.exp(-0.5 * x * x)
+
+
+EDGES, HEIGHTS = _layers()
+
+
+@inner
 def normal(s):
-    """Standard normal, by the polar method."""
+    """Standard normal, by Marsaglia and Tsang's ziggurat: a point of a layer, nearly always below the curve."""
     while True:
-        a, b = 2.0 * uniform(s) - 1.0, 2.0 * uniform(s) - 1.0
-        r = a * a + b * b
-        if 0.0 < r < 1.0:
-            return a * math.sqrt(-2.0 * math.log(r) / r)
+        word = _word(s)
+        i = np.int64((word >> np.uint64(3)) & np.uint64(255))  # bits that the number itself does not use
+        x = (2.0 * _unit(word) - 1.0) * EDGES[i]
+        if abs(x) < EDGES[i + 1]:
+            return x
+        if i == 0:
+            beyond, y = 1.0, 0.0
+            while y + y < beyond * beyond:
+                beyond, y = -math.log(uniform(s)) / EDGES[1], -math.log(uniform(s))
+            return EDGES[1] + beyond if x > 0.0 else -EDGES[1] - beyond
+        if HEIGHTS[i] + uniform(s) * (HEIGHTS[i + 1] - HEIGHTS[i]) < math.exp(-0.5 * x * x):
+            return x
 
 
-@compiled
+@inner
 def gamma(s, shape):
     """Gamma(shape, 1), by Marsaglia and Tsang; for a shape below one, Gamma(shape + 1) u^(1 / shape)."""
     boost = 1.0
@@ -79,7 +111,7 @@ def gamma(s, shape):
             return d * v * boost
 
 
-@compiled
+@inner
 def binomial(s, n, p):
     """Binomial(n, p): halve n by the median of n uniforms (a beta variable) until the rest can be counted."""
     total = 0
@@ -100,7 +132,7 @@ def binomial(s, n, p):
     return total
 
 
-@compiled
+@inner
 def tables(s, n, w):
     """Tables that n customers of a Chinese restaurant with concentration w sit at: sum_j Bernoulli(w / (w + j)), j < n.
 
@@ -137,7 +169,7 @@ def tables(s, n, w):
     return count
 
 
-@compiled
+@inner
 def _inverse_gaussian(s, mean, shape):
     z = normal(s)
     y = mean * z * z / (2.0 * shape)
@@ -146,7 +178,7 @@ def _inverse_gaussian(s, mean, shape):
     return x if uniform(s) * (mean + x) <= mean else mean * mean / x
 
 
-@compiled
+@inner
 def polya_gamma(s, b, c):
     """PG(b, c) = sum_j Gamma(b) / (2 pi^2 ((j - 1/2)^2 + (c / 2 pi)^2)), j = 1, 2, ...
 

@@ -1,7 +1,7 @@
 """Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` is not looked at: a change there needs a change here (this number will do): 1.
+from `random` is not looked at: a change there needs a change here (this number will do): 2.
 """
 
 from __future__ import annotations
@@ -11,67 +11,92 @@ import threading
 import numpy as np
 
 from cormorant.backends import random, stacks
-from cormorant.backends.compiled import Threads, compiled
+from cormorant.backends.compiled import Threads, compiled, inner
 
-LANE = 16  # components summed together when a count looks for its own
+LANES = 16  # components summed together when a count looks for its own
+ZERO = np.float32(0)
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
 
 
-@compiled
-def _find(q, sums, target):
-    """The first k with q_0 + ... + q_k >= target: over sums of lanes, then within one.
+@inner
+def _pick(a, b, c, target):
+    """Which of four summands, the last unnamed, the target falls into, and how far.
 
-    It counts the partial sums below the target, without a branch: where it ends cannot be foreseen.
+    Partial sums below it are counted, without a branch: where it ends cannot be foreseen.
     """
-    lane, total, before = 0, 0.0, 0.0
-    for i in range(len(sums) - 1):
-        total += sums[i]
-        below = total < target
-        lane += below
-        before = total if below else before
-    k, total, target = lane * LANE, 0.0, target - before
-    for i in range(lane * LANE, lane * LANE + LANE - 1):
-        total += q[i]
-        k += total < target
-    return k
+    past_a, past_b, past_c = np.float32(a < target), np.float32(a + b < target), np.float32(a + b + c < target)
+    return np.int64(past_a + past_b + past_c), target - (past_a * a + past_b * b + past_c * c)
 
 
 @compiled
 def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c):
-    n_components, by_column = atoms.shape[1], len(c) > 0
-    n_lanes = (n_components + LANE - 1) // LANE
-    q = np.zeros(n_lanes * LANE, atoms.dtype)
-    sums = np.empty(n_lanes, atoms.dtype)
+    """q_k = x_k a_k summed by sixteens; a count finds its four of these sums, the sum, the four within it, its own.
+
+    One long function: handing a row of an array to another would count references, which costs as much as a sum.
+    """
+    n_components, by_column = n.shape[1], len(c) > 0
+    n_sums = (n_components + LANES - 1) // LANES
+    n_fours = n_sums // 4
+    sums = np.zeros(x.shape[1] // LANES, np.float32)
     for u in range(first, last):
-        s = random.stream(seed, ids[u])
-        row = x[u]
+        s, row, row_n = random.stream(seed, ids[u]), x[u], n[u]
         for j in range(indptr[u], indptr[u + 1]):
             i = indices[j]
-            atom = atoms[i]
-            for k in range(n_components):
-                q[k] = row[k] * atom[k]
-            z = 0.0
-            for lane in range(n_lanes):
-                total = atoms.dtype.type(0)
-                for k in range(lane * LANE, lane * LANE + LANE):
-                    total += q[k]
-                sums[lane] = total
-                z += total
+            atom, z = atoms[i], ZERO
+            for four in range(n_fours):
+                k0, z0, z1, z2, z3 = 4 * LANES * four, ZERO, ZERO, ZERO, ZERO
+                for k in range(LANES):
+                    z0 += row[k0 + k] * atom[k0 + k]
+                    z1 += row[k0 + k + LANES] * atom[k0 + k + LANES]
+                    z2 += row[k0 + k + 2 * LANES] * atom[k0 + k + 2 * LANES]
+                    z3 += row[k0 + k + 3 * LANES] * atom[k0 + k + 3 * LANES]
+                sums[4 * four], sums[4 * four + 1], sums[4 * four + 2], sums[4 * four + 3] = z0, z1, z2, z3
+                z += (z0 + z1) + (z2 + z3)
+            for one in range(4 * n_fours, n_sums):
+                z0 = ZERO
+                for k in range(LANES):
+                    z0 += row[LANES * one + k] * atom[LANES * one + k]
+                sums[one] = z0
+                z += z0
             left = counts[j]
             if left <= ONE_BY_ONE:
                 for _ in range(left):
-                    k = min(_find(q, sums, random.uniform(s) * z), n_components - 1)
-                    n[u, k] += 1
+                    target = np.float32(random.uniform(s)) * z
+                    sixteen, total, before = 0, ZERO, ZERO
+                    for m in range(0, n_sums - 4, 4):
+                        total += (sums[m] + sums[m + 1]) + (sums[m + 2] + sums[m + 3])
+                        below = total < target
+                        sixteen += 4 * below
+                        before = total if below else before
+                    part, target = _pick(sums[sixteen], sums[sixteen + 1], sums[sixteen + 2], target - before)
+                    k = LANES * (sixteen + part)
+                    q0 = (row[k] * atom[k] + row[k + 1] * atom[k + 1]) + (
+                        row[k + 2] * atom[k + 2] + row[k + 3] * atom[k + 3]
+                    )
+                    k += 4
+                    q1 = (row[k] * atom[k] + row[k + 1] * atom[k + 1]) + (
+                        row[k + 2] * atom[k + 2] + row[k + 3] * atom[k + 3]
+                    )
+                    k += 4
+                    q2 = (row[k] * atom[k] + row[k + 1] * atom[k + 1]) + (
+                        row[k + 2] * atom[k + 2] + row[k + 3] * atom[k + 3]
+                    )
+                    part, target = _pick(q0, q1, q2, target)
+                    k += 4 * part - 8
+                    part, target = _pick(row[k] * atom[k], row[k + 1] * atom[k + 1], row[k + 2] * atom[k + 2], target)
+                    k = min(k + part, n_components - 1)
+                    row_n[k] += 1
                     if by_column:
                         c[i, k] += 1
             else:
                 for k in range(n_components):
-                    share = left if k == n_components - 1 else random.binomial(s, left, min(q[k] / z, 1.0))
-                    n[u, k] += share
+                    q = row[k] * atom[k]
+                    share = left if k == n_components - 1 else random.binomial(s, left, min(q / z, 1.0))
+                    row_n[k] += share
                     if by_column:
                         c[i, k] += share
                     left -= share
-                    z -= q[k]
+                    z -= q
                     if left == 0:
                         break
 
@@ -131,24 +156,27 @@ class Sampling:
         return out
 
     def counts(self, indptr, indices, counts, x, atoms, seed, ids=None, by_column=True):
-        """Share each count out: multinomial with p_k ~ x_uk a_ik. Counts by row and by column, each by component.
+        """Share each count out: multinomial with p_k ~ x_uk a_ik, in single precision. Counts by row and by column.
 
         The second is None unless asked for.
         """
         n = np.zeros((len(indptr) - 1, atoms.shape[1]), np.int64)
+        x, padded = _pad(x), _pad(atoms)
         ids = _ids(ids, len(n))
-        nowhere = np.zeros((0, 0), np.int64)
+        # The table of the columns is what does not fit a processor's cache.
+        small = np.int32 if counts.sum() < 2**31 else np.int64
+        nowhere = np.zeros((0, 0), small)
         parts, own = [], threading.local()
 
         def work(first, last):
             # A table a thread; whole numbers add up to the same total in any order.
             if by_column and not hasattr(own, "c"):
-                own.c = np.zeros(atoms.shape, np.int64)
+                own.c = np.zeros(atoms.shape, small)
                 parts.append(own.c)
-            _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, own.c if by_column else nowhere)
+            _draw_counts(first, last, indptr, indices, counts, x, padded, seed, ids, n, own.c if by_column else nowhere)
 
         self.threads.over_rows(work, indptr)
-        return n, sum(parts[1:], parts[0]) if by_column else None
+        return n, sum(parts[1:], parts[0].astype(np.int64)) if by_column else None
 
     def gammas(self, shape, seed, ids=None):
         """Gamma(shape, 1)."""
@@ -159,7 +187,7 @@ class Sampling:
 
     def tables(self, n, w, seed, ids=None):
         """Tables of n customers with concentration w."""
-        out = np.empty(n.shape, np.int64)
+        out, n = np.empty(n.shape, np.int64), np.asarray(n, np.float64)  # compiled for one type only
         ids = _ids(ids, len(out))
         self.threads.over(lambda first, last: _draw_tables(first, last, n, w, seed, ids, out), len(out))
         return out
@@ -179,7 +207,16 @@ class Sampling:
 
     def gaussians(self, precision, linear, seed, ids=None):
         """N(P^-1 b, P^-1), P packed."""
+        return self.proposals(precision, linear, seed, ids)[0]
+
+    def proposals(self, precision, linear, seed, ids=None):
+        """The same, with the log densities of what was drawn, up to a constant."""
         return stacks.draws(self.threads, precision, linear, seed, _ids(ids, len(linear)))
+
+
+def _pad(a):
+    """In single precision, with columns of zeros, so that the sums come in fours."""
+    return np.pad(np.asarray(a, np.float32), ((0, 0), (0, -a.shape[1] % (4 * LANES))))
 
 
 def _ids(ids, n):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
 
+from cormorant.backends.compiled import Item, Result
 from cormorant.backends.sampling import Sampling
 
 
@@ -14,8 +16,16 @@ class Backend(Protocol):
 
     sampling: Sampling  # the draws of the exact sampler
 
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """``function`` of each block of rows, in their order; side by side where there are threads for it."""
+        ...
+
     def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Matrix product a @ b."""
+        ...
+
+    def pack_products(self, a: np.ndarray) -> np.ndarray:
+        """a_u a_u^T of each row, packed."""
         ...
 
     def allocate(
@@ -49,10 +59,20 @@ class Backend(Protocol):
         """E log(1 + exp eta), its slope and its curvature."""
         ...
 
-    def logistic(
-        self, mean: np.ndarray, log_rate: np.ndarray, bounded: np.ndarray | None = None
+    def logistic(self, mean: np.ndarray, log_rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + exp eta) and its slope."""
+        ...
+
+    def negative_binomial(
+        self,
+        field: np.ndarray,
+        log_rate: np.ndarray,
+        n: np.ndarray,
+        weights: np.ndarray,
+        bounded: np.ndarray | None,
+        dtype: type,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """log(1 + exp eta), its slope, and its curvature or, in rows that are ``bounded``, the bound's."""
+        """n F - (w + n) log(1 + exp eta); and as ``dtype`` its slope and minus its curvature (or a bound of it)."""
         ...
 
     def softplus_averages(

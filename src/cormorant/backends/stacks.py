@@ -12,12 +12,29 @@ import math
 import numpy as np
 
 from cormorant.backends import random
-from cormorant.backends.compiled import Threads, compiled
+from cormorant.backends.compiled import Threads, compiled, inner
 
 LANES = 64
 
 
 @compiled
+def pack_products(first, last, a, out):
+    """a_u a_u^T of each row."""
+    for u in range(first, last):
+        i = 0
+        for p in range(a.shape[1]):
+            for q in range(p + 1):
+                out[u, i + q] = a[u, p] * a[u, q]
+            i += p + 1
+
+
+@inner
+def _subtract_product(out, x, y):
+    for lane in range(LANES):
+        out[lane] -= x[lane] * y[lane]
+
+
+@inner
 def _subtract(out, x, i, y, j, n):
     """out -= x_i y_j + ... + x_(i+n-1) y_(j+n-1), along the lanes; four products for one visit to ``out``."""
     r = 0
@@ -28,25 +45,23 @@ def _subtract(out, x, i, y, j, n):
             out[lane] -= x0[lane] * y0[lane] + x1[lane] * y1[lane] + x2[lane] * y2[lane] + x3[lane] * y3[lane]
         r += 4
     while r < n:
-        x0, y0 = x[i + r], y[j + r]
-        for lane in range(LANES):
-            out[lane] -= x0[lane] * y0[lane]
+        _subtract_product(out, x[i + r], y[j + r])
         r += 1
 
 
-@compiled
+@inner
 def _clear(out):
     for lane in range(LANES):
         out[lane] = 0.0
 
 
-@compiled
+@inner
 def _scale(out, x):
     for lane in range(LANES):
         out[lane] *= x[lane]
 
 
-@compiled
+@inner
 def _load(first, last, stack, out):
     """Entries x lanes of some of the stack; lanes left over repeat the first."""
     for lane in range(LANES):
@@ -55,14 +70,14 @@ def _load(first, last, stack, out):
             out[entry, lane] = row[entry]
 
 
-@compiled
+@inner
 def _store(first, last, lanes, stack):
     for lane in range(min(LANES, last - first)):
         for entry in range(stack.shape[1]):
             stack[first + lane, entry] = lanes[entry, lane]
 
 
-@compiled
+@inner
 def _factor(size, a):
     """L L^T in place of the matrices; the diagonal holds 1 / L_pp."""
     for p in range(size):
@@ -77,26 +92,26 @@ def _factor(size, a):
                 _scale(s, a[other + q])
 
 
-@compiled
+@inner
 def _forward(size, a, y):
     """L^-1 y in place of y."""
     for p in range(size):
         row = p * (p + 1) // 2
-        _subtract(y[p], a, row, y, 0, p)
+        _subtract(y[p], a, row, y, p - p, p)  # a constant would have it compiled once more
         _scale(y[p], a[row + p])
 
 
-@compiled
+@inner
 def _backward(size, a, y):
     """L^-T y in place of y."""
     for p in range(size - 1, -1, -1):
         row = p * (p + 1) // 2
         _scale(y[p], a[row + p])
         for q in range(p):
-            _subtract(y[q], a, row + q, y, p, 1)
+            _subtract_product(y[q], a[row + q], y[p])
 
 
-@compiled
+@inner
 def _half_log_determinant(size, a, out):
     _clear(out)
     for p in range(size):
@@ -105,7 +120,7 @@ def _half_log_determinant(size, a, out):
             out[lane] -= math.log(diagonal[lane])
 
 
-@compiled
+@inner
 def _inverse(size, a, t):
     """(L L^T)^-1 = L^-T L^-1 in place of L; ``t`` is room for L^-T, size^2 x lanes, whose rows are summed over."""
     for p in range(size):
@@ -160,7 +175,7 @@ def _log_densities(first, last, precision, linear, at, out):
             for lane in range(LANES):
                 z[lane] -= x[q, lane] / diagonal[lane]
             for p in range(q + 1, size):
-                _subtract(z, a, p * (p + 1) // 2 + q, x, p, 1)
+                _subtract_product(z, a[p * (p + 1) // 2 + q], x[p])
             for lane in range(LANES):
                 total[lane] -= 0.5 * z[lane] * z[lane]
         for lane in range(min(LANES, last - u)):
@@ -168,26 +183,30 @@ def _log_densities(first, last, precision, linear, at, out):
 
 
 @compiled
-def _draw(first, last, precision, linear, seed, ids, out):
-    """L^-T (L^-1 b + z) with z standard normal."""
+def _draw(first, last, precision, linear, seed, ids, out, log_density):
+    """L^-T (L^-1 b + z) with z standard normal; log |L| - z.z / 2."""
     size = linear.shape[1]
-    a, y = np.empty((precision.shape[1], LANES)), np.empty((size, LANES))
+    a, y, total = np.empty((precision.shape[1], LANES)), np.empty((size, LANES)), np.empty(LANES)
     for u in range(first, last, LANES):
         _load(u, last, precision, a)
         _load(u, last, linear, y)
         _factor(size, a)
         _forward(size, a, y)
+        _half_log_determinant(size, a, total)
         for lane in range(min(LANES, last - u)):
             s = random.stream(seed, ids[u + lane])
             for p in range(size):
-                y[p, lane] += random.normal(s)
+                z = random.normal(s)
+                y[p, lane] += z
+                total[lane] -= 0.5 * z * z
+            log_density[u + lane] = total[lane]
         _backward(size, a, y)
         _store(u, last, y, out)
 
 
 def moments(threads: Threads, precision, linear):
     """Means and packed covariances of the Gaussians with these precisions and linear terms (twin: ``inv``)."""
-    mean, covariance = np.empty(linear.shape), np.empty(precision.shape)
+    mean, covariance = np.empty(linear.shape), np.empty(precision.shape, precision.dtype)
     threads.over(lambda first, last: _moments(first, last, precision, linear, mean, covariance), len(mean))
     return mean, covariance
 
@@ -200,7 +219,7 @@ def log_densities(threads: Threads, precision, linear, at):
 
 
 def draws(threads: Threads, precision, linear, seed, ids):
-    """A draw of each; matrix u draws from the stream ``ids[u]``."""
-    out = np.empty(linear.shape)
-    threads.over(lambda first, last: _draw(first, last, precision, linear, seed, ids, out), len(out))
-    return out
+    """A draw of each with its log density, as `log_densities` has it; matrix u draws from the stream ``ids[u]``."""
+    out, log_density = np.empty(linear.shape), np.empty(len(linear))
+    threads.over(lambda first, last: _draw(first, last, precision, linear, seed, ids, out, log_density), len(out))
+    return out, log_density

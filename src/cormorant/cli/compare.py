@@ -10,6 +10,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
+from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
@@ -26,6 +27,7 @@ def compare(
         str,
         typer.Option("--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln."),
     ] = "hgp,scaled-hgp,cnpf,softplus-cnpf",
+    covariates: o.Covariates = None,
     holdout: Annotated[int, typer.Option("--holdout", min=1, help="Rows kept from every fit, to score on.")] = 1000,
     observed: o.Observed = "0.1,0.5",
     seed: o.Seed = 1,
@@ -50,11 +52,12 @@ def compare(
             "score it by cormorant fit --holdout and cormorant evaluate."
         )
     data = load_counts(counts)
+    known = load_covariates(covariates, data)
     if not quiet:
         say(f"{counts}: {describe(data)}; {holdout:,} rows held out")
     with watching(chosen, quiet) as callbacks:
         estimators = {name: make_estimator(name, settings, seed, callbacks[name]) for name in chosen}
-        found = evaluation.compare(data, estimators, n_held_out=holdout, observed=shares, seed=seed)
+        found = evaluation.compare(data, estimators, n_held_out=holdout, observed=shares, seed=seed, covariates=known)
     if json:
         described = {"counts": counts, "n_held_out": found.n_held_out, "seed": found.seed, "parameters": settings}
         print_json({**described, "models": found.records})

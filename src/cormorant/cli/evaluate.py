@@ -10,6 +10,7 @@ import typer
 from cormorant.cli import options as o
 from cormorant.cli.console import note, print_json, print_table
 from cormorant.cli.fit import split_rows
+from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.records import fingerprint, read_record
 from cormorant.cli.sources import counts_for, load_fit
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 def evaluate(
     fit: o.FitArgument,
     counts: o.CountsArgument,
+    covariates: o.Covariates = None,
     observed: o.Observed = "0.1,0.5",
     top: Annotated[
         int | None, typer.Option("--top", min=1, help="Length of the list for recall and NDCG. Default: 20.")
@@ -43,11 +45,16 @@ def evaluate(
     data = counts_for(model, counts)
     record = read_record(fit)
     rows = held_out_rows(model, record, data)
+    if has_features(model) and covariates is not None:
+        raise ValueError(f"--covariates do nothing here: {model.model.name} takes none; leave them out.")
+    known = load_covariates(covariates, data)
+    if known is not None and rows is not None:
+        known = known.iloc[model.held_out_rows_]
     if rows is None and is_fitted_to(model, record, data):
         note("the fit held no rows out, so these are the rows it was fitted to: the scores flatter it.")
     generators = _generators(record.get("seed", 0), len(shares), None if rows is None else data.n_rows)
     scored = data if rows is None else rows
-    score = _score_features if has_features(model) else _scorer(min(top or 20, scored.n_columns))
+    score = _score_features if has_features(model) else _scorer(min(top or 20, scored.n_columns), known)
     scores = {
         str(share): score(model, scored, share, generator) for share, generator in zip(shares, generators, strict=True)
     }
@@ -110,14 +117,15 @@ def _generators(seed: int, n: int, n_rows_split: int | None) -> list[np.random.G
     return entry_generators(first, seed, n)
 
 
-def _scorer(top: int) -> Callable[..., dict[str, float]]:
+def _scorer(top: int, covariates: Any) -> Callable[..., dict[str, float]]:
     """The scores of models of counts, with lists of so many columns."""
     from cormorant.data import split_entries
     from cormorant.evaluation import perplexity, ranking_metrics
 
     def score(model: Any, rows: Counts, share: float, generator: np.random.Generator) -> dict[str, float]:
         shown, test = split_entries(rows, share, generator)
-        return {"perplexity": perplexity(model, shown, test), **ranking_metrics(model, shown, test, top)}
+        ranked = ranking_metrics(model, shown, test, top, covariates)
+        return {"perplexity": perplexity(model, shown, test, covariates), **ranked}
 
     return score
 

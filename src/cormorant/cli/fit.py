@@ -12,6 +12,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import say
 from cormorant.cli.errors import StoppedEarly, in_options
 from cormorant.cli.expand import Given, with_options
+from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
 from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
@@ -30,6 +31,7 @@ def fit(
     out: Annotated[Path, typer.Option("--out", metavar="FIT", help="Folder to write the fitted model to.")],
     settings: Given,
     model: o.Model = "cnpf",
+    covariates: o.Covariates = None,
     holdout: Annotated[
         int,
         typer.Option("--holdout", min=0, help="Rows kept from the fit and recorded, for cormorant evaluate."),
@@ -45,16 +47,21 @@ def fit(
 
     Example: cormorant fit nyt --model cnpf --components 50 --holdout 1000 --out nyt-cnpf
     """
+    from cormorant.data import hold_out_rows
+
     check_settings([model], settings, seed)
     check_output(out, force, folder=True)
     data = load_counts(counts)
+    known = load_covariates(covariates, data)
     train, held_out = split_rows(data, holdout, seed)
+    if known is not None and holdout:
+        known = known.iloc[hold_out_rows(data.n_rows, holdout, seed)[0]]
     if not quiet:
         say(f"{counts}: {describe(data)}; {len(held_out):,} rows held out")
         _say_forecast(model, settings, seed, train)
     begin = time.perf_counter()
     with watching([model], quiet) as callbacks:
-        estimator = make_estimator(model, settings, seed, callbacks[model]).fit(train)
+        estimator = make_estimator(model, settings, seed, callbacks[model]).fit(train, covariates=known)
     seconds = time.perf_counter() - begin
     estimator.held_out_rows_ = held_out
     with new_folder(out) as (folder, record):

@@ -20,7 +20,7 @@ import numpy as np
 from cormorant.cli.settings import is_feature_model
 from cormorant.estimators import parameters as resolve
 from cormorant.inference.features.start import EPOCHS
-from cormorant.inference.predictive import BLOCK
+from cormorant.inference.rows import LARGEST_BLOCK
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -109,7 +109,7 @@ def extrapolate(
 
     passing = at_all("first", work.batches) + work.passes * at_all("later", work.batches)
     seconds = passing + work.sweeps * at_all("sweep") + at_all("rest")
-    return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, BLOCK)))
+    return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
 
 
 def run_trial(estimator: Any, counts: Counts) -> Trial:

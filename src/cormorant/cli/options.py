@@ -21,6 +21,15 @@ CountsOption = Annotated[
     str | None,
     typer.Option("--counts", metavar="COUNTS", help="Rows to take in place of those that the fit saw; or nyt."),
 ]
+Covariates = Annotated[
+    Path | None,
+    typer.Option(
+        "--covariates",
+        metavar="TABLE",
+        help="csv or tsv with a header, a line a row: matched by name if its first column holds the rows' names, else "
+        "by order.",
+    ),
+]
 Model = Annotated[
     str,
     typer.Option(
@@ -97,7 +106,24 @@ FIT = (
         "Size",
         ("n_components", "--components", int, "Most components there can be. Default: 200 (features: 50).", 1),
         ("n_dims", "--dims", int, "Dimension of the locations, for correlations. Default: 25 (features: 5).", 1),
-        ("top", "--top", str, "What the rows of diln share: dirichlet, gamma or beta (processes). Default: dirichlet."),
+        (
+            "formula", "--formula", str,
+            "What to take of --covariates, for example '~ bs(age, df=4) + C(sex)'. Default: every column.",
+        ),
+        ("field", "--field", str, "Process of the rows: gaussian, or student-t (outliers). Default: gaussian."),
+        (
+            "tuples", "--tuples", str,
+            "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
+        ),
+        ("top", "--top", str, "The same of diln. Default: dirichlet."),
+        (
+            "kernel", "--kernel", str,
+            "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
+        ),
+        ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
+        ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
+        ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
+        ("discount", "--discount", float, "Of a pitman-yor process, from 0 (gamma) to below 1. Default: 0.5."),
     ),
     *panel(
         "Inference",
@@ -135,6 +161,8 @@ FIT = (
         ("b0", "--b0", float, "Rate of that prior."),
         ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations."),
         ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean. Default: 10.0."),
+        ("sigma_g2", "--sigma-g2", float, "Prior variance of the coefficients of covariates. Default: 1.0."),
+        ("df", "--df", float, "Degrees of freedom of --field student-t. Default: 4.0."),
         ("a_alpha", "--a-alpha", float, "Shape of the prior of alpha, the mass of the process. Default: 1.0."),
         ("b_alpha", "--b-alpha", float, "Its rate. Default: 0.01."),
         ("a_c", "--a-c", float, "Shape of the prior of c, the rate of the process. Default: 1.0."),
@@ -208,6 +236,9 @@ SIMULATE = (
         ("weight", "--weight", float, "w, the same for every component. Default: 0.5."),
         ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5 (features: 2.0)."),
         ("sigma_m2", "--sigma-m2", float, "Variance of the row means. Default: 0.25."),
+        ("n_covariates", "--n-covariates", int, "Covariates of the rows, written as covariates.csv. Default: 0.", 0),
+        ("sigma_g2", "--sigma-g2", float, "Variance of their coefficients. Default: 1.0."),
+        ("df", "--df", float, "Degrees of freedom of a Student-t field; by default it is Gaussian."),
     ),
     *panel(
         "Features (beta-features, gamma-features, ibp)",

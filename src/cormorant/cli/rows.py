@@ -9,6 +9,7 @@ import typer
 from cormorant.cli import options as o
 from cormorant.cli.console import print_json, print_table, records
 from cormorant.cli.evaluate import is_fitted_to
+from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.records import read_record
 from cormorant.cli.sources import counts_for, load_fit, refuse_features
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 def rows(
     fit: o.FitArgument,
     counts: o.CountsArgument,
+    covariates: o.Covariates = None,
     row: Annotated[
         list[str] | None, typer.Option("--row", help="A row by name or number (from 0); can be given several times.")
     ] = None,
@@ -38,11 +40,13 @@ def rows(
     refuse_features(model, "cormorant rows")
     data = counts_for(model, counts)
     chosen = [_place(text, data) for text in row] if row else list(range(min(limit, data.n_rows)))
-    found = [_look(model, data, place, top) for place in chosen]
+    known = load_covariates(covariates, data)
+    told = {place: None if known is None else known.iloc[[place]] for place in chosen}
+    found = [_look(model, data, place, top, told[place]) for place in chosen]
     if row and kept_weights(model) is not None:
         own = is_fitted_to(model, read_record(fit), data)
         for one, place in zip(found, chosen, strict=True):
-            one["similar"] = _similar(model, data, place, one["row"] if own else None, top)
+            one["similar"] = _similar(model, data, place, one["row"] if own else None, top, told[place])
     if json:
         print_json({"model": model.model.name, "rows": found})
     elif row:
@@ -61,23 +65,23 @@ def _place(text: str, data: Counts) -> int:
     return row_place(int(text) if text.isdecimal() and not is_name else text, data.n_rows, data.row_names)
 
 
-def _look(model: Any, data: Counts, place: int, top: int) -> dict[str, Any]:
+def _look(model: Any, data: Counts, place: int, top: int, covariates: Any) -> dict[str, Any]:
     from cormorant.explore import tables
     from cormorant.explore.fitted import named
 
     one = data.rows([place])
     return {
         "row": named(data.row_names, [place])[0],
-        "components": records(tables.row_profile(model, 0, one, n=top)),
-        "next": records(tables.next_columns(model, 0, one, n=top)),
+        "components": records(tables.row_profile(model, 0, one, n=top, covariates=covariates)),
+        "next": records(tables.next_columns(model, 0, one, n=top, covariates=covariates)),
     }
 
 
-def _similar(model: Any, data: Counts, place: int, own: str | None, top: int) -> list[dict[str, Any]]:
+def _similar(model: Any, data: Counts, place: int, own: str | None, top: int, covariates: Any) -> list[dict[str, Any]]:
     """Rows of the fit that are most like this one, itself left out where it was one of them."""
     from cormorant.explore import tables
 
-    table = tables.similar_rows(model, 0, data.rows([place]), n=top + 1)
+    table = tables.similar_rows(model, 0, data.rows([place]), n=top + 1, covariates=covariates)
     return records(table[table["row"] != own].head(top))
 
 

@@ -97,4 +97,7 @@ def _write(counts: Counts, truth: dict[str, Any], folder: Path) -> None:
     from cormorant.data import write
 
     write(counts, folder / "counts.npz")
+    if "covariates" in truth:
+        header = ",".join(f"covariate{c}" for c in range(truth["covariates"].shape[1]))
+        np.savetxt(folder / "covariates.csv", truth["covariates"], delimiter=",", header=header, comments="")
     np.savez_compressed(folder / "truth.npz", **truth)

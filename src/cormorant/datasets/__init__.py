@@ -2,5 +2,6 @@
 
 from cormorant.datasets.nyt import load_nyt
 from cormorant.datasets.simulators import Simulation, simulate, simulate_prior
+from cormorant.datasets.thinned import ThinnedSimulation, simulate_thinned
 
-__all__ = ["Simulation", "load_nyt", "simulate", "simulate_prior"]
+__all__ = ["Simulation", "ThinnedSimulation", "load_nyt", "simulate", "simulate_prior", "simulate_thinned"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +25,8 @@ PRIOR = Hyperparameters(
 class Simulation:
     """Counts and what they were drawn from: y ~ Poisson(x a), x ~ Gamma(w, 1 / r(F)), F = d l^T + mu.
 
+    With covariates theta, F also has theta e^T, with e the effects.
+
     Normalised models: y ~ Multinomial(N, pi a), pi = x / sum x, x ~ Gamma(beta w, exp(-F)), F = d l^T.
     """
 
@@ -37,7 +40,9 @@ class Simulation:
     x: np.ndarray  # rows x components
     alpha: float | None = None  # mass (or concentration) of the process that the weights were drawn from, if they were
     c: float | None = None  # its rate, if it is a gamma process
-    beta: float | None = None  # of a normalised model
+    beta: float | None = None  # what scales the weights of a normalised model, or those that sum to one
+    covariates: np.ndarray | None = None  # theta, rows x covariates, if there are any
+    effects: np.ndarray | None = None  # e, components x covariates: what a unit of theta adds to F
 
     @property
     def proportions(self) -> np.ndarray:
@@ -63,6 +68,9 @@ def simulate(
     sigma_l2: float = 0.5,
     sigma_m2: float = 0.25,
     locations: np.ndarray | None = None,
+    n_covariates: int = 0,
+    sigma_g2: float = 1.0,
+    df: float | None = None,
     seed: int | np.random.Generator = 0,
 ) -> Simulation:
     """Draw a data set of a wanted size from a model whose components weigh the same (`simulate_prior` draws them too).
@@ -80,12 +88,17 @@ def simulate(
         sigma_l2: Variance of the locations.
         sigma_m2: Variance of the row means mu_u.
         locations: Components x D, in place of drawn ones (to plant correlations).
+        n_covariates: Covariates of the rows, standard normal; they move the mean of f_u (models with locations).
+        sigma_g2: Variance of their coefficients, in units of Var f.
+        df: Degrees of freedom of a Student-t field in place of the Gaussian; the smaller, the more rows are outliers.
         seed: Seed or generator.
     """
     spec = get_model(model)
     _check_sizes(n_rows=n_rows, n_columns=n_columns, n_components=n_components, n_dims=n_dims)
     _check_positive(row_total=row_total, a0=a0, weight=weight)
-    _check_positive(or_zero=True, sigma_l2=sigma_l2, sigma_m2=sigma_m2)
+    _check_positive(or_zero=True, sigma_l2=sigma_l2, sigma_m2=sigma_m2, sigma_g2=sigma_g2)
+    if df is not None:
+        _check_positive(df=df)
     rng = np.random.default_rng(seed)
     weights = np.full(n_components, float(weight))
     if locations is None:
@@ -94,16 +107,17 @@ def simulate(
     if locations.ndim != 2 or len(locations) != n_components or not np.isfinite(locations).all():
         raise ValueError(f"locations must be {n_components} components x D, finite; got shape {locations.shape}.")
     locations = locations if spec.has_locations else np.zeros((n_components, 0))
-    field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng)
+    shift, known = _draw_covariates(spec, n_rows, locations, sigma_m2, n_covariates, sigma_g2, rng)
+    field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng, df, shift)
     atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
     atoms /= atoms.sum(axis=1, keepdims=True)
     sticks = 1.0 / np.arange(n_components, 0, -1)  # of equal weights
     total = float(weights.sum())
     if spec.normalised:
         counts = _draw_counts(row_total * _shares(x), atoms, rng)
-        return Simulation(counts, atoms, weights / total, 1.0, sticks, locations, field, x, beta=total)
+        return Simulation(counts, atoms, weights / total, 1.0, sticks, locations, field, x, beta=total, **known)
     atoms *= row_total / x.mean(axis=0).sum()
-    return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x)
+    return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, **known)
 
 
 def simulate_prior(
@@ -132,7 +146,7 @@ def simulate_prior(
         n_columns: Columns i.
         n_components: Truncation T of the process at the top.
         n_dims: Dimension D of the locations.
-        top: Of `diln`: `dirichlet` (the default), `gamma` or `beta`.
+        top: The process of the weights: `gamma` (the default), `pitman-yor`, `dirichlet` (DILN's default) or `beta`.
         row_total: Expected total of a row of a normalised model, whose story takes the totals as given.
         hyper: The numbers that are given, not drawn.
         seed: Seed or generator.
@@ -143,40 +157,45 @@ def simulate_prior(
     _check_positive(row_total=row_total)
     top = _checked_top(spec, top)
     alpha, c = rng.gamma(hyper.a_alpha) / hyper.b_alpha, rng.gamma(hyper.a_c) / hyper.b_c
-    total, sticks = _draw_top(top, alpha, c, n_components, rng)
+    total, sticks = _draw_top(top, alpha, c, hyper.discount, n_components, rng)
     locations = rng.normal(size=(n_components, n_dims if spec.has_locations else 0)) * np.sqrt(hyper.sigma_l2)
     atoms = rng.gamma(hyper.a0, size=(n_components, n_columns)) / hyper.b0
     weights = total * sticks * np.append(1.0, np.cumprod(1.0 - sticks[:-1]))
-    beta = rng.gamma(hyper.a_beta) / hyper.b_beta if top != "gamma" else 1.0
+    has_rate = top in ("gamma", "pitman-yor")
+    beta = 1.0 if has_rate else rng.gamma(hyper.a_beta) / hyper.b_beta
+    rate, scale = (c, None) if has_rate else (None, beta)
     field, x = _draw_rows(spec, n_rows, beta * weights, locations, hyper.sigma_m2, rng)
     if not spec.normalised:
-        return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, alpha, c)
+        counts = _draw_counts(x, atoms, rng)
+        return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, scale)
     atoms = np.maximum(atoms, 1e-300)
     atoms = atoms / atoms.sum(axis=1, keepdims=True)
     counts = _draw_counts(row_total * _shares(x), atoms, rng)
-    rate = c if top == "gamma" else None
     return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, beta)
 
 
 def _checked_top(spec: PoissonFactorization, top: str | None) -> str:
-    """The model's own top, or that which DILN is given."""
+    """The model's own top, or another; HDP with another would not be HDP."""
     if top is None or top == spec.top:
         return spec.top
-    if spec.name != "diln" or top not in ("dirichlet", "gamma", "beta"):
-        raise ValueError(f"top must be left out, but for diln: dirichlet, gamma or beta; got {top!r} for {spec.name}.")
+    if spec.name == "hdp" or top not in ("gamma", "pitman-yor", "dirichlet", "beta"):
+        raise ValueError(
+            f"top must be gamma, pitman-yor, dirichlet or beta (of hdp: left out); got {top!r} for {spec.name}."
+        )
     return top
 
 
 def _draw_top(
-    top: str, alpha: float, c: float, n_components: int, rng: np.random.Generator
+    top: str, alpha: float, c: float, discount: float, n_components: int, rng: np.random.Generator
 ) -> tuple[float, np.ndarray]:
     """Total and sticks of the weights."""
     if top == "beta":
         weights = np.maximum(rng.beta(alpha / n_components, alpha, size=n_components), 1e-300)
         rest = np.cumsum(weights[::-1])[::-1]
         return float(rest[0]), weights / rest
-    total = rng.gamma(alpha) / c if top == "gamma" else 1.0
-    return total, np.append(rng.beta(1.0, alpha, size=n_components - 1), 1.0)
+    total = 1.0 if top == "dirichlet" else rng.gamma(alpha) / c
+    sigma = discount if top == "pitman-yor" else 0.0
+    return total, np.append(rng.beta(1.0 - sigma, alpha + sigma * np.arange(1, n_components)), 1.0)
 
 
 def _shares(x: np.ndarray) -> np.ndarray:
@@ -192,12 +211,39 @@ def _draw_rows(
     locations: np.ndarray,
     sigma_m2: float,
     rng: np.random.Generator,
+    df: float | None = None,
+    shift: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """F_uk = l_k . d_u + mu_u and x_uk ~ Gamma(w_k, 1 / r(F_uk)), rows x components."""
-    field = rng.normal(size=(n_rows, locations.shape[1])) @ locations.T
+    """F_uk = l_k . d_u + mu_u + shift_uk and x_uk ~ Gamma(w_k, 1 / r(F_uk)), rows x components."""
+    d = rng.normal(size=(n_rows, locations.shape[1]))
+    if df is not None:
+        d /= np.sqrt(rng.gamma(df / 2, 2 / df, size=(n_rows, 1)))
+    field = d @ locations.T + shift
     if spec.has_mean:
         field = field + rng.normal(size=(n_rows, 1)) * np.sqrt(sigma_m2)
     return field, rng.gamma(weights, size=field.shape) * link_function(spec.link, field)
+
+
+def _draw_covariates(
+    spec: PoissonFactorization,
+    n_rows: int,
+    locations: np.ndarray,
+    sigma_m2: float,
+    n_covariates: int,
+    sigma_g2: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray | float, dict[str, Any]]:
+    """What covariates add to F, and they themselves with their effects e_kc = l_k . Gamma_.c + Gamma_mu,c."""
+    if n_covariates == 0:
+        return 0.0, {}
+    _check_sizes(n_covariates=n_covariates)
+    if not spec.has_locations:
+        raise ValueError(f"n_covariates must be 0 for {spec.name}: without locations covariates have nothing to move.")
+    theta = rng.normal(size=(n_rows, n_covariates))
+    effects = locations @ rng.normal(size=(locations.shape[1], n_covariates)) * np.sqrt(sigma_g2)
+    if spec.has_mean:
+        effects = effects + rng.normal(size=n_covariates) * np.sqrt(sigma_g2 * sigma_m2)
+    return theta @ effects.T, {"covariates": theta, "effects": effects}
 
 
 def _draw_counts(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> Counts:

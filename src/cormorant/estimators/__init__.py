@@ -5,6 +5,7 @@ from cormorant.estimators.diln import DILN, HDP
 from cormorant.estimators.features import FEATURE_ESTIMATORS, IBP, BetaBernoulliFeatures, GammaBernoulliFeatures
 from cormorant.estimators.fitted import TruncationWarning
 from cormorant.estimators.persistence import ModelFileError, load
+from cormorant.estimators.thinned import ThinnedPoissonFactorization
 
 __all__ = [
     "CNPF",
@@ -19,6 +20,7 @@ __all__ = [
     "ModelFileError",
     "ScaledHGP",
     "SoftplusCNPF",
+    "ThinnedPoissonFactorization",
     "TruncationWarning",
     "load",
 ]

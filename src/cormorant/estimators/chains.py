@@ -14,11 +14,11 @@ from cormorant.inference import fit as loop
 from cormorant.inference.diagnostics import effective_sample_size, split_rhat
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import RowDraws
-from cormorant.inference.predictive import BLOCK
 from cormorant.inference.rows import Rows
 from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import Globals
+from cormorant.models.kernels import Kernel
 
 logger = logging.getLogger("cormorant")
 WANTED_RHAT = 1.1
@@ -48,7 +48,7 @@ def run_chain(
     """One chain from where a structured fit ended."""
     collector = Collector(chains.n_sweeps, chains.n_samples)
     memory = start.memory.handed_over(lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)))
-    plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, BLOCK), None)
+    plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
     settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing")
     state = gibbs.begin(start.state.globals, rng)
     end = loop.run(
@@ -57,7 +57,9 @@ def run_chain(
     return end, collector
 
 
-def gather(starts: list[loop.Outcome], ends: list[loop.Outcome], collectors: list[Collector]) -> Sampled:
+def gather(
+    starts: list[loop.Outcome], ends: list[loop.Outcome], collectors: list[Collector], kernel: Kernel
+) -> Sampled:
     """Samples of all chains, the components of each matched to the first's."""
     kept = [c.samples for c in collectors if c.samples]
     last = ends[-1] if len(starts) == len(ends) else starts[-1]  # a start without an end was interrupted
@@ -66,7 +68,7 @@ def gather(starts: list[loop.Outcome], ends: list[loop.Outcome], collectors: lis
     history = tuple(info for outcome in stages for info in outcome.history)
     if not kept:  # interrupted before the first sample: the last draw is all there is
         kept = [[Sample.of(ends[0].state.globals)]]
-    first = summarise(kept[0])
+    first = summarise(kept[0], kernel)
     chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
     found = diagnose([c.traces for c in collectors if c.samples])
     worst = max((v["rhat"] for v in found.values() if np.isfinite(v["rhat"])), default=1.0)
@@ -90,11 +92,12 @@ def diagnose(traces: list[dict[str, list[float]]]) -> dict[str, dict[str, float]
     return found
 
 
-def correlation_interval(samples: list[Sample], n_components: int, level: float = 0.9) -> np.ndarray:
+def correlation_interval(samples: list[Sample], kernel: Kernel, n_components: int, level: float = 0.9) -> np.ndarray:
     """Equal-tailed credible intervals of rho_km over the samples of a chain: low and high, 2 x T x T."""
     from cormorant.measures import component_correlation
 
-    draws = np.stack([component_correlation(s.rest.locations) for s in samples])
+    features = (kernel.features(s.rest.locations, s.rest.hyper.sigma_l2) for s in samples)
+    draws = np.stack([component_correlation(phi) for phi in features])
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     more = n_components - low.shape[0]
     return np.stack([np.pad(low, ((0, more), (0, more))), np.pad(high, ((0, more), (0, more)))])

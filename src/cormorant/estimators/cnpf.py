@@ -12,7 +12,20 @@ class CNPF(Factorization):
 
     Args:
         n_components: Truncation T: the most components there can be. The data decide how many are in use.
-        n_dims: Dimension D of the locations, which carry the correlations.
+        n_dims: Dimension D of the locations, which carry the correlations; with kernel="groups" the most groups there
+            can be, with kernel="brownian" the number of steps.
+        tuples: The process that the tuples (a_k, w_k, l_k) come from: "gamma" (the paper's), "pitman-yor" (keeps more
+            small components), "dirichlet" (the w_k sum to one, and beta scales them) or "beta" (each w_k by itself,
+            between 0 and 1, and beta scales them).
+        discount: sigma of the Pitman-Yor process, v_k ~ Beta(1 - sigma, alpha + k sigma), from 0 (the gamma process) to
+            below 1; the larger, the heavier the tail of small weights.
+        kernel: What the locations mean, Cov(F_uk, F_um). "linear" (the paper's): l_k . l_m. "rbf", "matern": components
+            whose locations are near go together, those far apart are independent. "brownian": min(tau_k, tau_m), F_uk
+            being a Brownian motion of the row at tau_k > 0. "groups": F_uk is shared by the components of a group.
+        length_scale: Of "rbf" and "matern", beside locations l ~ N(0, I_D); None: sqrt(D / 2).
+        nu: Smoothness of "matern".
+        n_frequencies: Frequencies of the Fourier features that stand for "rbf" and "matern"; the time grows with their
+            square.
         inference: "gibbs" (the exact sampler), "structured" (variational, with x summed out), "mean-field" (the paper's
             algorithm), or "auto": the sampler, which predicts best, unless the counts are not whole numbers or
             something is asked for that only structured inference has (a batch size, a bound).
@@ -32,8 +45,16 @@ class CNPF(Factorization):
         learning_decay: See learning_offset.
         a0: Shape of the gamma prior of the atoms; None: chosen by the scheme.
         b0: Rate of that prior; None: the scheme's own.
-        sigma_l2: Prior variance of the locations; None: the scheme's own.
+        sigma_l2: Prior variance of the locations; None: the scheme's own. With another kernel than the linear one, the
+            variance of F_uk (at tau = 1, if it is Brownian); None: learned by structured inference, from whose fit the
+            chains of the sampler have it.
         sigma_m2: Prior variance of a row's mean mu_u.
+        sigma_g2: Prior variance of the coefficients of standardised covariates, in units of the variances of d and mu.
+        formula: What to take of the data frame of covariates that `fit` is given, such as "~ bs(age, df=4) + C(sex)"
+            (formulaic's grammar); None takes every column as it is.
+        field: The process that d_u comes from: "gaussian", or "student-t", for rows that are unlike the others. With
+            the exponential link the moments of x are then infinite; predictions are not, as they are of shares.
+        df: Degrees of freedom nu of the Student-t: d_u ~ N(0, I / tau_u), tau_u ~ Gamma(nu / 2, nu / 2).
         a_alpha: Shape of the prior of alpha, the mass of the gamma process.
         b_alpha: Its rate.
         a_c: Shape of the prior of c, the rate of the gamma process.
@@ -49,12 +70,16 @@ class CNPF(Factorization):
         components_shape_: Shapes of q(a), components x columns.
         components_rate_: Rates of q(a), one a component (components x columns where entries were missing).
         weights_: w, one a component, in falling order of the counts that the components hold.
+        beta_: What scales the weights if tuples is "dirichlet" or "beta" (x_uk ~ Gamma(beta w_k, ..)); 1 otherwise.
         sticks_: v of w_k = s v_k prod_{j<k} (1 - v_j).
         total_: s.
         alpha_: Mass of the gamma process.
         c_: Rate of the gamma process.
-        locations_: l, components x D.
-        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|).
+        locations_: l, components x D (groups: unit vectors; brownian: tau in one column).
+        loadings_: What multiplies a row's d in F_uk: l, or of another kernel sigma phi(l), components x features.
+        frequencies_: Of "rbf" and "matern", n_frequencies x D; None otherwise.
+        correlation_: rho_km = Cov(F_uk, F_um) scaled to a unit diagonal, given mu_u; with the linear kernel
+            l_k . l_m / (|l_k| |l_m|).
         usage_: Share of the counts that each component holds.
         n_components_used_: The fewest components that together hold 99% of the counts.
         hyperparameters_: The paper's numbers as the fit used them.
@@ -68,6 +93,11 @@ class CNPF(Factorization):
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
         correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled; too
             narrow while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
+        covariate_names_: Columns that covariates were coded as, where `fit` was given any.
+        covariate_effects_: What a unit of each adds to F_uk, components x covariates, relative to the mean over all
+            components (`explore.tables.covariate_effects` has them with labels, and not relative).
+        covariate_effects_interval_: Their 90% intervals (2 x T x covariates): from the samples, or a Gaussian
+            approximation by structured inference, which is too narrow and whose effects are too small.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
         validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them.
@@ -98,6 +128,8 @@ class ScaledHGP(Factorization):
         self,
         n_components=200,
         *,
+        tuples="gamma",
+        discount=0.5,
         inference="auto",
         allocation="zero-order",
         batch_size="auto",
@@ -140,6 +172,8 @@ class HGP(Factorization):
         self,
         n_components=200,
         *,
+        tuples="gamma",
+        discount=0.5,
         inference="auto",
         allocation="zero-order",
         batch_size="auto",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cormorant.estimators.factorization import Factorization
-from cormorant.inference.tops import TOPS
-from cormorant.models.cnpf import MODELS, PoissonFactorization
+from cormorant.models.cnpf import MODELS
 
 
 class Normalised(Factorization):
@@ -33,11 +30,12 @@ class DILN(Normalised):
             w_k sum to one, and the learned beta says how close rows stay to them. "gamma": a gamma process of mass
             alpha and rate c, whose total, s ~ Gamma(alpha, c), takes the part of beta (which is one). "beta": a beta
             process of mass one and concentration alpha; every w_k is between 0 and 1, independently of the others, and
-            beta scales them.
+            beta scales them. "pitman-yor": "gamma" with a tail of small weights.
+        discount: sigma of top="pitman-yor", v_k ~ Beta(1 - sigma, alpha + k sigma).
         a0: Concentration of the atoms' Dirichlet prior, of each column; None: learned.
         a_alpha: Shape of the prior of alpha.
         b_alpha: Its rate.
-        a_c: Shape of the prior of c (top="gamma").
+        a_c: Shape of the prior of c (top="gamma" or "pitman-yor").
         b_c: Its rate.
         a_beta: Shape of the prior of beta (the other tops).
         b_beta: Its rate.
@@ -47,10 +45,10 @@ class DILN(Normalised):
         components_shape_: The Dirichlet parameters of q(a), components x columns.
         components_rate_: Their sums, one a component.
         weights_: w.
-        beta_: beta; 1 if top="gamma".
+        beta_: beta; 1 if top="gamma" or "pitman-yor".
         total_: The sum of w: 1 if top="dirichlet".
         alpha_: Concentration (or mass) of the top.
-        c_: Rate of the gamma process, if top="gamma".
+        c_: Rate of that process.
     """
 
     model = MODELS["diln"]
@@ -61,6 +59,7 @@ class DILN(Normalised):
         n_dims=25,
         *,
         top="dirichlet",
+        discount=0.5,
         inference="auto",
         allocation="zero-order",
         batch_size="auto",
@@ -76,6 +75,10 @@ class DILN(Normalised):
         learning_decay=None,
         a0=None,
         sigma_l2=None,
+        sigma_g2=1.0,
+        formula=None,
+        field="gaussian",
+        df=4.0,
         a_alpha=1.0,
         b_alpha=0.01,
         a_c=1.0,
@@ -91,13 +94,6 @@ class DILN(Normalised):
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__", "top")}
         super().__init__(**given)
         self.top = top
-
-    @property
-    def _model(self) -> PoissonFactorization:
-        """DILN with its top."""
-        if self.top not in TOPS:
-            raise ValueError(f"top must be one of {', '.join(TOPS)}; got {self.top!r}.")
-        return replace(self.model, top=self.top)
 
 
 class HDP(Normalised):

@@ -9,98 +9,47 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.chains import gather, run_chain
+from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
+from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import progress_bars
+from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import BLOCK, Validation, infer
+from cormorant.inference.predictive import Validation, infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
-from cormorant.inference.start import merge_components, start_globals, starts_to_try
+from cormorant.inference.start import start_globals, starts_to_try
 from cormorant.inference.state import State, Statistics
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
+from cormorant.models.kernels import make_kernel
 
 
 class Factorization(
-    FittedMixin, PredictionMixin, PersistenceMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    FittedMixin,
+    PredictionMixin,
+    CovariatesMixin,
+    PersistenceMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    Parameters,
 ):
-    """Parameters and fitting, shared by all models; see `CNPF` and `DILN` for their meaning."""
+    """Fitting, shared by all models; see `CNPF` and `DILN` for the meaning of their parameters."""
 
     model: ClassVar[PoissonFactorization]
 
-    def __init__(
-        self,
-        n_components: int = 200,
-        n_dims: int = 25,
-        *,
-        inference: str = "auto",
-        allocation: str = "zero-order",
-        batch_size: int | str | None = "auto",
-        max_epochs: int = 100,
-        tol: float = 1e-3,
-        patience: int = 3,
-        stopping: str = "auto",
-        validation: float | str = "auto",
-        n_chains: int | None = None,
-        n_sweeps: int | None = None,
-        n_samples: int = 10,
-        learning_offset: float | None = None,
-        learning_decay: float | None = None,
-        a0: float | None = None,
-        b0: float | None = None,
-        sigma_l2: float | None = None,
-        sigma_m2: float = 10.0,
-        a_alpha: float = 1.0,
-        b_alpha: float = 0.01,
-        a_c: float = 1.0,
-        b_c: float = 0.01,
-        warm_start: bool = False,
-        callbacks: Sequence[loop.Callback] = (),
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ):
-        self.n_components = n_components
-        self.n_dims = n_dims
-        self.inference = inference
-        self.allocation = allocation
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.patience = patience
-        self.stopping = stopping
-        self.validation = validation
-        self.n_chains = n_chains
-        self.n_sweeps = n_sweeps
-        self.n_samples = n_samples
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.a0 = a0
-        self.b0 = b0
-        self.sigma_l2 = sigma_l2
-        self.sigma_m2 = sigma_m2
-        self.a_alpha = a_alpha
-        self.b_alpha = b_alpha
-        self.a_c = a_c
-        self.b_c = b_c
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None) -> Self:
         """Fit the model to a count matrix.
 
         Args:
@@ -109,16 +58,20 @@ class Factorization(
             exposure: Known size factor of each row (the rate is exposure times sum_k x_k a_k); normalised models, which
                 take a row's total as given, have none.
             mask: Rows x columns, true (or nonzero) at entries to treat as missing.
+            covariates: What is known of the rows (models with locations): a data frame, of which `formula` says what to
+                take, or rows x columns of numbers. Rows are matched by their order.
         """
         resolve.check_parameters(self)
         counts = to_counts(self, X, reset=True)
-        rows = self._to_rows(counts, exposure, mask)
+        self._learn_encoding(covariates, counts.n_rows, first=not (self.warm_start and hasattr(self, "_state")))
+        rows = self._to_rows(counts, exposure, mask, covariates)
         rng = resolve.make_generator(self.random_state)
+        self._draw_frequencies(rng, keep=self.warm_start)
         self._choose(rows.counts)
         train, validation = self._keep_aside(rows, rng)
         train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
-        states = self._begin(train.counts, counts.n_rows, rng, starts, resume=self.warm_start)
+        states = self._begin(train.counts, counts.n_rows, rng, starts, self.warm_start, linear_model(self._model))
         scheme = self._scheme()
         with single_blas_thread():
             if isinstance(scheme, Gibbs):
@@ -156,6 +109,8 @@ class Factorization(
                 why = "visits all rows in every sweep, so it has no partial_fit" if stepwise else "needs whole numbers"
                 raise ValueError(f"inference='gibbs' {why}; use inference='structured'.")
             name = "structured"
+        if name == "mean-field":
+            resolve.check_mean_field(self._model, type(self).__name__)
         self.inference_ = name
 
     @property
@@ -163,26 +118,32 @@ class Factorization(
         """Whether the scheme has a bound of the evidence; the zero-order allocation only has something like one."""
         return self.inference_ == "mean-field" or (self.inference_ == "structured" and self.allocation == "digamma")
 
-    def partial_fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None
+    ) -> Self:
         """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
 
-        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`.
+        `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`. Covariates are
+        coded by what the first call shows of them (levels, mean, spread).
         """
         begin = time.perf_counter()
         resolve.check_parameters(self)
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
-        rows = self._to_rows(counts, exposure, mask)
+        self._learn_encoding(covariates, counts.n_rows, first)
+        rows = self._to_rows(counts, exposure, mask, covariates)
         rows = rows.with_counts() if self.model.normalised else rows
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows
+        rng = resolve.make_generator(self.random_state)
+        self._draw_frequencies(rng, keep=not first)
         self._choose(rows.counts, stepwise=True)
-        scheme, rng = self._scheme(), resolve.make_generator(self.random_state)
+        scheme = self._scheme()
         # Without a race, the start around the column means, with all components, is the safer one.
-        state = self._begin(rows.counts, n_rows, rng, [(0.0, self.n_components)], resume=not first)[0]()
+        state = self._begin(rows.counts, n_rows, rng, [(0.0, self.n_components)], not first, self._model)[0]()
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         rho, bound = schedule(state.n_steps), None
         with single_blas_thread():
-            visits = rows.blocks(BLOCK, scheme.dtype)
+            visits = rows.blocks(rows.block_size, scheme.dtype)
             total = loop.sum_statistics(scheme, state, visits, want_bound=self._has_bound)
             total = total * (n_rows / rows.n_rows)
             if self._has_bound:
@@ -204,8 +165,23 @@ class Factorization(
 
     @property
     def _model(self) -> PoissonFactorization:
-        """The model as the parameters have it."""
-        return self.model
+        """The model as the parameters and the rows have it."""
+        return self._model_of(self.frequencies_, self._encoding is not None)
+
+    def _model_of(self, frequencies: np.ndarray | None, has_covariates: bool) -> PoissonFactorization:
+        """The model as the parameters have it; what the Poisson models call `tuples` is `top` in DILN."""
+        parameter = "top" if self.model.normalised else "tuples"
+        top = resolve.check_top(parameter, getattr(self, parameter, self.model.top))
+        kernel = make_kernel(self.kernel, self.n_dims, frequencies, self.length_scale)
+        resolve.check_field(self.field)
+        heavy_tails = self.field == "student-t"
+        return replace(self.model, top=top, kernel=kernel, has_covariates=has_covariates, heavy_tails=heavy_tails)
+
+    def _draw_frequencies(self, rng: np.random.Generator, keep: bool) -> None:
+        """Those of the kernel's features, once for a model (None: the kernel has none)."""
+        if not (keep and hasattr(self, "frequencies_")):
+            given = (self.kernel, self.n_dims, self.length_scale, self.nu, self.n_frequencies)
+            self.frequencies_ = resolve.make_frequencies(*given, rng)
 
     def _scheme(self, inference: str | None = None, backend: Backend | None = None) -> Scheme:
         return resolve.make_scheme(
@@ -229,14 +205,16 @@ class Factorization(
         rng: np.random.Generator,
         starts: Sequence[tuple[float, int]],
         resume: bool,
+        model: PoissonFactorization,
     ) -> list[Callable[[], State]]:
         """States to start from, made when called: one to go on with, or ``starts`` to try, for ``n_rows`` in all."""
         if resume and hasattr(self, "_state"):
             resumed = self._resumed(counts.n_columns, n_rows)
             return [lambda: resumed]
-        hyper, dims = self._hyper(n_rows), self.n_dims
+        hyper, dims = self._hyper(n_rows), start_dims(self._model, model, self.n_dims)
+        known = 0 if self._encoding is None else len(self._encoding.names)
         return [
-            lambda share=share, size=size: State(start_globals(self.model, counts, size, dims, hyper, rng, share))
+            lambda share=share, size=size: State(start_globals(model, counts, size, dims, hyper, rng, share, known))
             for share, size in starts
         ]
 
@@ -278,10 +256,11 @@ class Factorization(
             self._finish(structured, first_fits[0].state, counts.column_names)
             self._record(first_fits[0].history, first_fits[0].reason, interrupted=True)
             return
-        sampled = gather(first_fits, ends, collectors)
+        sampled = gather(first_fits, ends, collectors, gibbs.model.kernel)
         state, interrupted = State(sampled.globals), sampled.interrupted
         try:
-            memory = loop.sum_statistics(structured, state, rows.blocks(BLOCK, structured.dtype))  # for partial_fit
+            blocks = rows.blocks(rows.block_size, structured.dtype)
+            memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit
         except KeyboardInterrupt:
             interrupted = True
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
@@ -295,16 +274,20 @@ class Factorization(
                 f"going on from an earlier fit needs its {g.atom_shape.shape[0]} columns and n_components = "
                 f"{g.n_components}; got {n_columns} columns and n_components = {self.n_components}."
             )
-        if g.locations.shape[1] != (self.n_dims if self.model.has_locations else 0):
-            raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}.")
+        if g.locations.shape[1] != (self._model.kernel.width(self.n_dims) if self.model.has_locations else 0):
+            raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}, and its kernel.")
         if isinstance(memory, Statistics):
             memory = memory * (n_rows / memory.n_rows)
         return State(replace(g, hyper=self._hyper(n_rows, self._state)), memory, self._state.n_steps)
 
     def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:
-        """The paper's numbers for so many rows; an a0 that is being learned goes on from ``state``."""
-        hyper = resolve.make_hyperparameters(resolve.given_hyperparameters(self), self._defaults(), n_rows)
-        return replace(hyper, a0=state.globals.hyper.a0) if state is not None and self.a0 is None else hyper
+        """The paper's numbers for so many rows; those that are being learned go on from ``state``."""
+        linear = self._model.kernel.is_linear
+        hyper = resolve.make_hyperparameters(resolve.given_hyperparameters(self), self._defaults(), n_rows, linear)
+        if state is None:
+            return hyper
+        learned = {"a0": self.a0 is None, "sigma_l2": self.sigma_l2 is None and not linear}
+        return replace(hyper, **{name: getattr(state.globals.hyper, name) for name, is_so in learned.items() if is_so})
 
     def _bars(self):
         return progress_bars([self.model.name]) if self.verbose else nullcontext({})
@@ -323,7 +306,7 @@ class Factorization(
         schedule = None
         if size < rows.n_rows:
             schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        plan = Plan(rows.n_rows, size, min(size, BLOCK), schedule)
+        plan = Plan(rows.n_rows, size, min(size, rows.block_size), schedule)
         watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
         check_every = 5 if plan.is_full else 1
         title = "the bound" if self._has_bound else "the approximate bound"
@@ -334,14 +317,10 @@ class Factorization(
             judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []
             for start in starts if judges else starts[:1]:
-                state = start()
-                if state.globals.n_components > self.n_components:  # a surplus: after a few epochs the most alike merge
-                    few = replace(settings, max_epochs=resolve.SURPLUS_EPOCHS, watch="nothing")
-                    ran = loop.run(scheme, state, rows, plan, few, rng, callbacks=callbacks, stage="surplus components")
-                    state = State(merge_components(self.model, ran.state.globals, self.n_components))
-                    if ran.interrupted:
-                        return replace(ran, state=state)
-                states.append(state)
+                ready = prepare(scheme, start(), self.n_components, rows, plan, settings, rng, callbacks)
+                if ready.interrupted:
+                    return ready
+                states.append(ready.state)
             if judges:
                 return loop.race(scheme, states, rows, plan, settings, rng, judges, callbacks)
             return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)

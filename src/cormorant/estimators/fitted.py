@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cormorant.estimators.chains import Sampled, correlation_interval
+from cormorant.estimators.covariates import Encoding
+from cormorant.estimators.effects import Effects, effects_given_locations, effects_of_samples
 from cormorant.inference.fit import Callback, Info
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import sticks_of
@@ -48,6 +50,8 @@ class FittedMixin:
         model: ClassVar[PoissonFactorization]
         _has_bound: Any
         _scheme: Any
+        _model: Any
+        _encoding: Encoding | None
 
     def _finish(
         self,
@@ -68,6 +72,7 @@ class FittedMixin:
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
         self._state, self._globals, self._fitted_scheme = state, g, scheme.solver
         self._set_samples(scheme, chains, {} if sampled is None else sampled.diagnostics)
+        self._set_effects()
         self.components_ = np.ascontiguousarray(g.atom_mean.T)
         self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
         self.components_rate_ = g.atom_rate if g.atom_rate.ndim == 1 else np.ascontiguousarray(g.atom_rate.T)
@@ -75,7 +80,8 @@ class FittedMixin:
         self.total_, self.sticks_ = sticks_of(self.weights_)
         self.alpha_, self.c_, self.beta_ = g.alpha, g.c, g.beta
         self.locations_ = g.locations
-        self.correlation_ = component_correlation(g.locations)
+        self.loadings_ = scheme.model.kernel.features(g.locations, g.hyper.sigma_l2)
+        self.correlation_ = component_correlation(self.loadings_)
         self.hyperparameters_ = asdict(g.hyper)
         held = np.maximum(g.held_counts, 1e-300)
         self.usage_ = held / held.sum()
@@ -91,7 +97,29 @@ class FittedMixin:
         if chains and isinstance(scheme, Gibbs):
             self._posterior = SampledPosterior(scheme, chains)
             if self._globals.locations.shape[1]:
-                self.correlation_interval_ = correlation_interval(chains[0], self._globals.n_components)
+                kernel, size = scheme.model.kernel, self._globals.n_components
+                self.correlation_interval_ = correlation_interval(chains[0], kernel, size)
+
+    def _set_effects(self) -> None:
+        """How covariates move components, where there are any, relative to what they do to all."""
+        for name in ("covariate_names_", "covariate_effects_", "covariate_effects_interval_"):
+            self.__dict__.pop(name, None)
+        if self._encoding is not None:
+            found = self._effects(relative=True)
+            self.covariate_names_ = np.array(self._encoding.names, dtype=object)
+            self.covariate_effects_ = found.mean
+            self.covariate_effects_interval_ = np.stack([found.low, found.high])
+
+    def _effects(self, relative: bool, level: float = 0.9) -> Effects:
+        """Effects per unit of the covariates, from the samples of the first chain or from the state of a fit."""
+        assert self._encoding is not None  # its callers look
+        g, memory = self._globals, self._state.memory
+        if self.samples_:
+            found = effects_of_samples(self._model.kernel, self.samples_[0], g.n_components, relative, level)
+        else:
+            assert isinstance(memory, Statistics)  # what structured inference remembers
+            found = effects_given_locations(self._model, g, memory, relative, level)
+        return Effects(*(part / np.array(self._encoding.scale) for part in found))
 
     def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any, sampled: Any) -> None:
         """Become the fitted model that a file describes."""

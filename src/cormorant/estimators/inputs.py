@@ -61,14 +61,14 @@ def check_columns(estimator: Any, counts: Counts) -> None:
         )
 
 
-def to_rows(counts: Counts, exposure: Any, mask: Any) -> Rows:
-    """Rows with their exposures, less the counts at missing entries."""
+def to_rows(counts: Counts, exposure: Any, mask: Any, theta: np.ndarray | None = None) -> Rows:
+    """Rows with their exposures and covariates, less the counts at missing entries."""
     missing = None if mask is None else missing_entries(mask, counts.shape)
     if missing is not None:
         observed = counts.tocsr() - counts.tocsr().multiply(missing)
         counts = Counts.from_csr(sparse.csr_matrix(observed), counts.row_names, counts.column_names)
     _check_range(counts)
-    return Rows(counts, None if exposure is None else _exposures(exposure, counts.n_rows), missing)
+    return Rows(counts, None if exposure is None else _exposures(exposure, counts.n_rows), missing, theta)
 
 
 def _check_range(counts: Counts) -> None:

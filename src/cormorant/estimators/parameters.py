@@ -15,16 +15,19 @@ from cormorant.inference.meanfield import MeanField
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.structured import Structured
+from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
+from cormorant.models.kernels import KERNELS, default_length_scale, draw_frequencies
 
 ALLOCATIONS = ("zero-order", "digamma")
+FIELDS = ("gaussian", "student-t")
 FULL_BATCH_ROWS = 20_000  # up to here every step visits every row
 MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 START_EPOCHS = 20  # of the structured fit that a chain starts from
-SURPLUS_EPOCHS = 10  # of a start with a surplus of components, before they are merged
+KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
 
 
 @dataclass(frozen=True)
@@ -74,22 +77,65 @@ def make_scheme(
         return MeanField(model, backend)
     if inference == "gibbs":
         return Gibbs(model, backend, learns_a0, learns_sigma_l2)
-    return Structured(model, backend, allocation, frozenset({"a0"}) if learns_a0 else frozenset())
+    learned = {"a0": learns_a0, "sigma_l2": learns_sigma_l2 and model.has_locations and not model.kernel.is_linear}
+    return Structured(model, backend, allocation, frozenset(name for name, is_so in learned.items() if is_so))
+
+
+def check_top(parameter: str, name: Any) -> str:
+    """The process that a parameter names."""
+    if name not in TOPS:
+        raise ValueError(f"{parameter} must be one of {', '.join(TOPS)}; got {name!r}.")
+    return name
+
+
+def make_frequencies(
+    kernel: Any, n_dims: Any, length_scale: Any, nu: Any, n_frequencies: Any, rng: np.random.Generator
+) -> np.ndarray | None:
+    """The frequencies of the features of an rbf or matern kernel, its settings checked; the others have none."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {kernel!r}.")
+    if kernel not in ("rbf", "matern"):
+        return None
+    check_count("n_dims", n_dims)
+    check_count("n_frequencies", n_frequencies)
+    length_scale = default_length_scale(n_dims) if length_scale is None else length_scale
+    for name, value in (("length_scale", length_scale), ("nu", nu)):
+        check_number(name, value)
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return draw_frequencies(n_frequencies, n_dims, length_scale, nu if kernel == "matern" else None, rng)
+
+
+def check_kernel(estimator: Any) -> np.ndarray | None:
+    """The settings of the kernel, by drawing frequencies that nobody will use."""
+    e, rng = estimator, np.random.default_rng(0)
+    return make_frequencies(e.kernel, e.n_dims, e.length_scale, e.nu, e.n_frequencies, rng)
+
+
+def check_mean_field(model: PoissonFactorization, name: str) -> None:
+    """The paper's algorithm is for the paper's model, and is kept as it is."""
+    if model.normalised:
+        raise ValueError(
+            f"inference='mean-field' is the paper's algorithm for Poisson factorisation, and {name} "
+            "is normalised; use inference='structured' or 'gibbs'."
+        )
+    if model.top != "gamma" or not model.kernel.is_linear or model.has_covariates or model.heavy_tails:
+        raise ValueError(
+            "inference='mean-field' is the paper's algorithm, for tuples='gamma' and kernel='linear', with neither "
+            "covariates nor a Student-t field; others need inference='structured' or 'gibbs'."
+        )
 
 
 def check_parameters(estimator: Any) -> None:
     """Refuse what is wrong with the parameters of an unfitted factorisation whatever data will come."""
     for name in ("n_components", "max_epochs", "patience"):
         check_count(name, getattr(estimator, name))
-    model = estimator._model
-    if model.has_locations:
+    if estimator.model.has_locations:
         check_count("n_dims", estimator.n_dims)
+    model = estimator._model_of(check_kernel(estimator), has_covariates=False)
     inference = resolve_inference(estimator.inference, estimator.allocation, estimator.stopping, estimator.batch_size)
-    if inference == "mean-field" and model.normalised:
-        raise ValueError(
-            "inference='mean-field' is the paper's algorithm for Poisson factorisation, and "
-            f"{type(estimator).__name__} is normalised; use inference='structured' or inference='gibbs'."
-        )
+    if inference == "mean-field":
+        check_mean_field(model, type(estimator).__name__)
     check_allocation(estimator.allocation)
     check_validation(estimator.validation)
     resolve_chains(estimator.n_chains, estimator.n_sweeps, estimator.n_samples, 1, 1)
@@ -131,11 +177,15 @@ def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_
     return Chains(**chosen)
 
 
-def make_hyperparameters(given: dict[str, Any], defaults: SchemeDefaults, n_rows: int) -> Hyperparameters:
-    """The paper's numbers, None filled in."""
+def make_hyperparameters(
+    given: dict[str, Any], defaults: SchemeDefaults, n_rows: int, linear: bool = True
+) -> Hyperparameters:
+    """The paper's numbers, None filled in; sigma_l2 of a kernel that is not ``linear`` is the variance of F itself."""
     filled: dict[str, Any] = {
         name: getattr(defaults, name, None) if value is None else value for name, value in given.items()
     }
+    if given.get("sigma_l2") is None and not linear:
+        filled["sigma_l2"] = KERNEL_VARIANCE
     if filled["b0"] is None:
         filled["b0"] = B0_ROWS * n_rows
     for name, value in filled.items():
@@ -183,6 +233,12 @@ def make_schedule(offset: float | None, decay: float | None, defaults: SchemeDef
     check_number("learning_offset", offset)
     check_number("learning_decay", decay)
     return RobbinsMonro(offset, decay)
+
+
+def check_field(field: Any) -> None:
+    """The process that d_u comes from."""
+    if field not in FIELDS:
+        raise ValueError(f"field must be one of {', '.join(FIELDS)}; got {field!r}.")
 
 
 def check_number(name: str, value: Any) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cormorant._version import __version__
 from cormorant.estimators import stored_samples
 from cormorant.estimators.chains import Sampled
+from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.folders import whole_folder
 from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, State, Statistics
@@ -22,7 +23,7 @@ from cormorant.models.cnpf import Hyperparameters
 FORMAT = 2  # 2: posterior samples; 1 is read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
-GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations")
+GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations", "coefficients")  # early files: not the last
 ROW_SETS = ("held_out_rows", "validation_rows")
 FITTED = (
     "inference_",
@@ -48,9 +49,11 @@ class PersistenceMixin:
         _state: State
         _globals: Globals
         _row_weights: np.ndarray | None
+        frequencies_: np.ndarray | None
         samples_: list[list[Sample]]
         row_names_: np.ndarray | None
         column_names_: np.ndarray | None
+        _encoding: Encoding | None
 
         get_params: Any
 
@@ -89,8 +92,9 @@ class PersistenceMixin:
             arrays |= {f"memory.{f.name}": np.asarray(getattr(memory, f.name)) for f in fields(Statistics)}
         elif isinstance(memory, np.ndarray):
             arrays["memory"] = memory
-        if self._row_weights is not None:
-            arrays["row_weights"] = self._row_weights
+        for name, array in (("row_weights", self._row_weights), ("frequencies", self.frequencies_)):
+            if array is not None:
+                arrays[name] = array
         arrays |= stored_samples.to_arrays(self.samples_)
         return arrays | {name: np.asarray(getattr(self, f"{name}_"), dtype=np.int64) for name in ROW_SETS}
 
@@ -110,6 +114,7 @@ class PersistenceMixin:
             "row_names": listed(self.row_names_),
             "column_names": listed(self.column_names_),
             "feature_names_in": listed(getattr(self, "feature_names_in_", None)),
+            "covariates": None if self._encoding is None else self._encoding.to_json(),
         }
 
     @classmethod
@@ -139,13 +144,15 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The estimator that a file describes."""
     from cormorant.estimators.cnpf import ESTIMATORS
     from cormorant.estimators.features import FEATURE_ESTIMATORS
+    from cormorant.estimators.thinned import ThinnedPoissonFactorization
 
-    if document["model"] in FEATURE_ESTIMATORS:
-        return FEATURE_ESTIMATORS[document["model"]]._from_file(document, arrays)
+    others = {**FEATURE_ESTIMATORS, ThinnedPoissonFactorization.model.name: ThinnedPoissonFactorization}
+    if document["model"] in others:
+        return others[document["model"]]._from_file(document, arrays)
     estimator = ESTIMATORS[document["model"]](**document["parameters"])
     info = document["globals"]
     g = Globals(
-        **{name: arrays[name] for name in GLOBAL_ARRAYS},
+        **{name: arrays[name] for name in GLOBAL_ARRAYS if name in arrays},
         **stored_samples.read_numbers(info),
         hyper=Hyperparameters(**info["hyper"]),
     )
@@ -153,6 +160,9 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     _check_lengths(g, arrays.get("row_weights"), names)
     fitted = document["fitted"]
     estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
+    if document.get("covariates") is not None:
+        estimator._encoding = Encoding.from_json(document["covariates"])
+    estimator.frequencies_ = arrays.get("frequencies")
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
     sampled = Sampled(chains, g, fitted.get("diagnostics_") or {}, (), "") if chains else None
     estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)
@@ -229,7 +239,7 @@ def _memory(arrays: dict[str, np.ndarray]) -> Statistics | np.ndarray | None:
     """What the scheme remembers of earlier steps, where it was saved: averaged statistics, or squared gradients."""
     if "memory.counts" not in arrays:
         return arrays.get("memory")
-    found: dict[str, Any] = {f.name: arrays[f"memory.{f.name}"] for f in fields(Statistics)}
+    found: dict[str, Any] = {f.name: arrays[k] for f in fields(Statistics) if (k := f"memory.{f.name}") in arrays}
     for name in ("n_rows", "bound"):
         found[name] = found[name].item()
     return Statistics(**found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,17 +31,19 @@ class PredictionMixin(TransformerMixin):
         _globals: Any
         _fitted_scheme: Any
         _posterior: Any
+        _theta: Any
         components_: np.ndarray
         column_names_: np.ndarray | None
 
     def transform(
-        self, X: Any, *, exposure: Any = None, mask: Any = None, return_std: bool = False
+        self, X: Any, *, exposure: Any = None, mask: Any = None, covariates: Any = None, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """E x of each row, rows x components; with ``return_std`` also its standard deviation.
 
-        Normalised models (`DILN`, `HDP`) give the proportions pi = x / sum x in place of x: rows sum to one.
+        Normalised models (`DILN`, `HDP`) give the proportions pi = x / sum x in place of x: rows sum to one. A model
+        that was fitted with covariates needs those of the rows, here and below, coded as in `fit`.
         """
-        rows = self._rows(X, exposure, mask)
+        rows = self._rows(X, exposure, mask, covariates)
         with single_blas_thread():
             found = infer(self._fitted_scheme, self._globals, rows, return_std)
         return (found.mean, np.sqrt(found.variance)) if found.variance is not None else found.mean
@@ -53,13 +56,17 @@ class PredictionMixin(TransformerMixin):
             raise ValueError(f"X must be rows x {len(self.components_)} components, got shape {x.shape}.")
         return x @ self.components_
 
-    def column_probabilities(self, X: Any, *, exposure: Any = None, mask: Any = None) -> np.ndarray:
+    def column_probabilities(
+        self, X: Any, *, exposure: Any = None, mask: Any = None, covariates: Any = None
+    ) -> np.ndarray:
         """Probability that a further count of a row falls in each column, rows x columns; each row sums to one."""
-        rows = self._rows(X, exposure, mask)
+        rows = self._rows(X, exposure, mask, covariates)
         with single_blas_thread():
             return column_probabilities(self._posterior, rows)
 
-    def top_columns(self, X: Any, n: int = 10, exclude_seen: bool = True, *, exposure: Any = None) -> pd.DataFrame:
+    def top_columns(
+        self, X: Any, n: int = 10, exclude_seen: bool = True, *, exposure: Any = None, covariates: Any = None
+    ) -> pd.DataFrame:
         """The n likeliest columns of each row, by default among those it has not shown: row, rank, column, probability.
 
         Columns and rows are named where the data have names.
@@ -67,7 +74,7 @@ class PredictionMixin(TransformerMixin):
         import pandas as pd
 
         check_count("n", n)
-        rows = self._rows(X, exposure, None)
+        rows = self._rows(X, exposure, None, covariates)
         n = min(int(n), self.components_.shape[1])
         size = max(1, DENSE_ENTRIES // self.components_.shape[1])
         parts = [
@@ -94,7 +101,9 @@ class PredictionMixin(TransformerMixin):
         value = np.take_along_axis(probability, best, axis=1)
         return {"row": row[keep], "rank": rank[keep], "column": best[keep], "probability": value[keep]}
 
-    def perplexity(self, X: Any, observed: float = 0.1, *, random_state: int = 0, exposure: Any = None) -> float:
+    def perplexity(
+        self, X: Any, observed: float = 0.1, *, random_state: int = 0, exposure: Any = None, covariates: Any = None
+    ) -> float:
         """The paper's held-out perplexity: part of each row's entries is observed, the rest predicted.
 
         Args:
@@ -102,27 +111,28 @@ class PredictionMixin(TransformerMixin):
             observed: Share of a row's nonzero entries that is observed.
             random_state: Seed of the split.
             exposure: Known size factor of each row.
+            covariates: Of the rows, if the model was fitted with covariates.
         """
-        return float(np.exp(-self._held_out(self._rows(X, exposure, None), observed, random_state)))
+        return float(np.exp(-self._held_out(self._rows(X, exposure, None, covariates), observed, random_state)))
 
-    def score(self, X: Any, y: Any = None, *, exposure: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, exposure: Any = None, covariates: Any = None) -> float:
         """Log likelihood per count of one random half of each row's entries given the other (a fixed seed)."""
-        return self._held_out(self._rows(X, exposure, None), 0.5, 0)
+        return self._held_out(self._rows(X, exposure, None, covariates), 0.5, 0)
 
     def _held_out(self, rows: Rows, observed: float, seed: int) -> float:
         seen, test = split_entries(rows.counts, observed, seed)
         with single_blas_thread():
-            return log_likelihood(self._posterior, Rows(seen, rows.exposure), test)
+            return log_likelihood(self._posterior, replace(rows, counts=seen), test)
 
-    def _rows(self, X: Any, exposure: Any, mask: Any) -> Rows:
+    def _rows(self, X: Any, exposure: Any, mask: Any, covariates: Any) -> Rows:
         check_is_fitted(self)
-        return self._to_rows(to_counts(self, X, reset=False), exposure, mask)
+        return self._to_rows(to_counts(self, X, reset=False), exposure, mask, covariates)
 
-    def _to_rows(self, counts: Counts, exposure: Any, mask: Any) -> Rows:
-        """Rows for inference; a normalised model has no use for exposures."""
+    def _to_rows(self, counts: Counts, exposure: Any, mask: Any, covariates: Any) -> Rows:
+        """Rows for inference; a normalised model has no use for exposures, and one without locations for covariates."""
         if exposure is not None and self.model.normalised:
             raise ValueError(
                 f"{type(self).__name__} is normalised: it takes the total of a row as given, so an exposure would "
                 "cancel. Leave exposure out, or fit CNPF."
             )
-        return to_rows(counts, exposure, mask)
+        return to_rows(counts, exposure, mask, self._theta(covariates, counts.n_rows))

@@ -12,7 +12,7 @@ from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals
 from cormorant.models.cnpf import Hyperparameters
 
-ARRAYS = ("atom_rate", "weights", "locations")
+ARRAYS = ("atom_rate", "weights", "locations", "coefficients")  # early files have none of the last
 NUMBERS = ("alpha", "c", "beta")
 
 
@@ -60,7 +60,7 @@ def _small(values: np.ndarray) -> np.ndarray:
 
 def _sample(arrays: dict[str, np.ndarray], prefix: str, info: dict[str, Any], n_columns: int) -> Sample:
     data, indices, indptr = (arrays[f"{prefix}.{name}"] for name in ("data", "indices", "indptr"))
-    found = {name: arrays[f"{prefix}.{name}"] for name in ARRAYS}
+    found = {name: arrays[f"{prefix}.{name}"] for name in ARRAYS if f"{prefix}.{name}" in arrays}
     rest = Globals(
         np.zeros((0, len(found["weights"]))),
         **found,

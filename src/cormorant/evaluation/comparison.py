@@ -62,6 +62,7 @@ def compare(
     observed: Sequence[float] = (0.1, 0.5),
     seed: int = 1,
     random_state: int | None = None,
+    covariates: Any = None,
     **parameters: Any,
 ) -> Comparison:
     """Fit models on the same rows and score them on the same held-out entries.
@@ -76,6 +77,7 @@ def compare(
         observed: Different shares of a held-out row's entries that are shown. The first share's split goes on from the
             generator that drew the rows; each further one has a generator of its own.
         seed: Seed of rows and entries.
+        covariates: Of the rows of X, for the models that take them (those with locations).
         random_state: Seed of every fit. None: estimators keep their own, models given by name take `seed`.
         **parameters: Passed to every model given by name, for example ``n_components=50``.
     """
@@ -91,10 +93,14 @@ def compare(
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
     if len({_percent(f) for f in pairs}) < len(observed):
         raise ValueError(f"observed must be different fractions, for example [0.1, 0.5]; got {observed!r}.")
+    known = [
+        None if covariates is None else _taken(covariates, index) for index in (split.train_index, split.held_out_index)
+    ]
     records: dict[str, dict[str, Any]] = {}
     try:
         for label, estimator in estimators.items():
-            records[label] = _fit_and_score(label, estimator, split.train, pairs)
+            told = known if estimator.model.has_locations else [None, None]
+            records[label] = _fit_and_score(label, estimator, split.train, pairs, *told)
     except KeyboardInterrupt:
         if not records:
             raise
@@ -103,22 +109,33 @@ def compare(
     return Comparison(tuple(records.values()), n_held_out, seed, fitted)
 
 
+def _taken(covariates: Any, index: np.ndarray) -> Any:
+    """Some rows of a data frame or of an array."""
+    return covariates.iloc[index] if hasattr(covariates, "iloc") else np.asarray(covariates)[index]
+
+
 def _percent(fraction: float | str) -> str:
     """A share of a row as the table calls it: 10%, 10.5%."""
     return f"{100 * float(fraction):g}%"
 
 
 def _fit_and_score(
-    label: str, estimator: Any, train: Counts, pairs: Mapping[float, tuple[Counts, Counts]]
+    label: str,
+    estimator: Any,
+    train: Counts,
+    pairs: Mapping[float, tuple[Counts, Counts]],
+    of_train: Any,
+    of_held_out: Any,
 ) -> dict[str, Any]:
+    """Fit, and score; the last two are covariates."""
     begin = time.perf_counter()
-    estimator.fit(train)
+    estimator.fit(train, covariates=of_train)
     seconds = time.perf_counter() - begin
     if getattr(estimator, "interrupted_", False):  # a fit keeps an interrupt to itself; here it means all of them
         raise KeyboardInterrupt
     return {
         "model": label,
-        "perplexity": {str(f): perplexity(estimator, seen, test) for f, (seen, test) in pairs.items()},
+        "perplexity": {str(f): perplexity(estimator, seen, test, of_held_out) for f, (seen, test) in pairs.items()},
         "seconds": seconds,
         "components_used": estimator.n_components_used_,
     }

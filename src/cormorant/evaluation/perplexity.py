@@ -11,7 +11,7 @@ from cormorant.evaluation.pairs import checked_pair
 from cormorant.inference.predictive import log_likelihood
 
 
-def perplexity(model: Any, observed: Any, test: Any) -> float:
+def perplexity(model: Any, observed: Any, test: Any, covariates: Any = None) -> float:
     """exp of minus the mean log probability of the test counts given the observed part of their rows.
 
     The components stay fixed; a row's weights come from its observed entries, every other column counting as zero;
@@ -22,7 +22,8 @@ def perplexity(model: Any, observed: Any, test: Any) -> float:
         model: A fitted estimator.
         observed: Counts, rows x columns: what is shown of each row.
         test: Counts of the same shape: what is to be predicted.
+        covariates: Of the rows, if the model was fitted with covariates.
     """
-    rows, wanted = checked_pair(model, observed, test)
+    rows, wanted = checked_pair(model, observed, test, covariates)
     with single_blas_thread():
         return float(np.exp(-log_likelihood(model._posterior, rows, wanted)))

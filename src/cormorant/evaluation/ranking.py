@@ -14,7 +14,7 @@ from cormorant.inference.predictive import column_probabilities
 DENSE_ENTRIES = 1 << 21  # scores held at a time
 
 
-def ranking_metrics(model: Any, observed: Any, test: Any, n: int = 20) -> dict[str, float]:
+def ranking_metrics(model: Any, observed: Any, test: Any, n: int = 20, covariates: Any = None) -> dict[str, float]:
     """recall@n and NDCG@n, averaged over the rows that have something to find.
 
     With W_u the columns that row u has in ``test`` and not in ``observed``, and i_1, i_2, ... the columns that it has
@@ -31,8 +31,9 @@ def ranking_metrics(model: Any, observed: Any, test: Any, n: int = 20) -> dict[s
         observed: Counts shown of each row; their columns are not recommended again.
         test: Counts whose columns (nonzero) are to be found.
         n: Length of the list that is recommended.
+        covariates: Of the rows, if the model was fitted with covariates.
     """
-    rows, wanted = checked_pair(model, observed, test)
+    rows, wanted = checked_pair(model, observed, test, covariates)
     if not isinstance(n, int | np.integer) or not 0 < n <= wanted.n_columns:
         raise ValueError(f"n must be a whole number between 1 and the {wanted.n_columns} columns, got {n!r}.")
     size = max(1, DENSE_ENTRIES // wanted.n_columns)

@@ -87,16 +87,19 @@ def weight_correlation(model: Any) -> np.ndarray:
 
     It is weaker than rho, since x scatters around what F says, the more so the smaller w. With mu free, all weights
     would go together, for no other reason than that some rows are longer. For the softplus link mu is taken at
-    its mean, zero. A normalised model's x are those before they are divided by their sum, with beta w for w.
+    its mean, zero. A normalised model's x are those before they are divided by their sum, with beta w for w. Of a
+    Student-t field exp F has no moments, and there is no such correlation: NaN.
     """
     require_correlations(model)
+    if getattr(model, "field", "gaussian") == "student-t":
+        return np.full(model.correlation_.shape, np.nan)
     measure = MEASURES[model.model.link](
         GammaProcess(model.alpha_, model.c_),
         GammaAtoms(model.components_.shape[1], model.hyperparameters_["a0"], model.hyperparameters_["b0"]),
-        GaussianLocations(model.locations_.shape[1], model.hyperparameters_["sigma_l2"]),
+        GaussianLocations(model.loadings_.shape[1], model.hyperparameters_["sigma_l2"]),
     )
     shapes = model.weights_ * getattr(model, "beta_", 1.0)
-    return moments_of(measure, Tuples(model.components_, shapes, model.locations_)).correlation
+    return moments_of(measure, Tuples(model.components_, shapes, model.loadings_)).correlation
 
 
 def _pairs(model: FittedModel, among: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from cormorant.data import Counts, as_counts
 from cormorant.explore.fitted import check_number, has_features, is_normalised, largest, named
 from cormorant.explore.replicates import gamma_draws
 from cormorant.measures import component_correlation
+from cormorant.models.cnpf import PoissonFactorization
 
 MOST_NUMBERS = 1 << 27  # a gigabyte
 
@@ -29,7 +30,7 @@ def inference_data(arviz: Any, model: Any, X: Any, n_draws: int, n_columns: int,
     counts = None if X is None else as_counts(X)
     chains = sampled_chains(model)
     if chains:
-        posterior, constants = _sampled(chains, columns, is_normalised(model), rng), {}
+        posterior, constants = _sampled(chains, columns, model._model, rng), {}
     else:
         posterior, constants = {"a": _atoms(model, columns, n_draws, rng)}, _points(model)
     if counts is not None:
@@ -52,7 +53,7 @@ def sampled_chains(model: Any) -> list[list[Any]]:
 
 
 def _sampled(
-    chains: list[list[Any]], columns: np.ndarray, normalised: bool, rng: np.random.Generator
+    chains: list[list[Any]], columns: np.ndarray, model: PoissonFactorization, rng: np.random.Generator
 ) -> dict[str, Any]:
     """A draw of everything for each sample; the atoms given the rest are gamma, in a normalised model Dirichlet."""
 
@@ -60,7 +61,7 @@ def _sampled(
         return np.array([[number(g) for g in chain] for chain in chains])
 
     def atoms(g: Any) -> np.ndarray:
-        if normalised:
+        if model.normalised:
             return _dirichlet(g.atom_shape[columns].T, g.atom_rate, rng)
         rate = g.atom_rate if g.atom_rate.ndim == 1 else g.atom_rate[columns]
         return (rng.standard_gamma(g.atom_shape[columns]) / rate).T
@@ -71,10 +72,10 @@ def _sampled(
         "alpha": (("chain", "draw"), stacked(lambda g: g.alpha)),
         "c": (("chain", "draw"), stacked(lambda g: g.c)),
     }
-    if normalised:
+    if model.normalised:
         found["beta"] = ("chain", "draw"), stacked(lambda g: g.beta)
     if chains[0][0].locations.shape[1]:
-        rho = stacked(lambda g: component_correlation(g.locations))
+        rho = stacked(lambda g: component_correlation(model.kernel.features(g.locations, g.hyper.sigma_l2)))
         found["correlation"] = ("chain", "draw", "component", "other"), rho
     return found
 

@@ -13,7 +13,9 @@ from cormorant.explore.labels import labels_of
 from cormorant.explore.row_weights import row_place, row_shares, row_weights
 
 
-def row_profile(model: Any, row: int | str, X: Any = None, *, n: int = 5, n_columns: int = 5) -> pd.DataFrame:
+def row_profile(
+    model: Any, row: int | str, X: Any = None, *, n: int = 5, n_columns: int = 5, covariates: Any = None
+) -> pd.DataFrame:
     """The components that hold most of a row.
 
     Args:
@@ -22,13 +24,14 @@ def row_profile(model: Any, row: int | str, X: Any = None, *, n: int = 5, n_colu
         X: Where the row is; None: among the rows that the fit saw, of which it kept E x but no standard deviation.
         n: Components to list.
         n_columns: Columns to name for each.
+        covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
         component, label, share (of the row's expected counts), weight (E x), std (of x; only if X is given),
         top_columns; the largest share first.
     """
     check_number("n", n)
-    x, std = _one_row(model, row, X)
+    x, std = _one_row(model, row, X, covariates)
     share = row_shares(model, x)
     chosen = largest(share, n)
     return pd.DataFrame(
@@ -43,7 +46,7 @@ def row_profile(model: Any, row: int | str, X: Any = None, *, n: int = 5, n_colu
     )
 
 
-def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> pd.DataFrame:
+def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10, covariates: Any = None) -> pd.DataFrame:
     """The columns that a row's next count falls in most likely, p_i = sum_k x_k a_ki / sum_j sum_k x_k a_kj.
 
     Args:
@@ -52,14 +55,15 @@ def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> p
         X: Where the row is; columns that it shows are then left out. None: among the rows that the fit saw; what
             they showed is not kept, so that their own columns are listed too.
         n: Columns to list.
+        covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
         rank (from 1), column, probability.
     """
     check_number("n", n)
     if X is not None:
-        return model.top_columns(_one_of(X, row), n=n).drop(columns="row")
-    rates = _one_row(model, row, None)[0] @ model.components_
+        return model.top_columns(_one_of(X, row), n=n, **_told(covariates, X, row)).drop(columns="row")
+    rates = _one_row(model, row, None, None)[0] @ model.components_
     best = largest(rates, n)
     return pd.DataFrame(
         {
@@ -70,7 +74,7 @@ def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> p
     )
 
 
-def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> pd.DataFrame:
+def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10, covariates: Any = None) -> pd.DataFrame:
     """Rows of the fit that divide their counts among components as this row does.
 
     The similarity of shares p and q is Hellinger's affinity sum_k sqrt(p_k q_k): 1 for equal shares, 0 where no
@@ -82,13 +86,14 @@ def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> p
         row: Number or name of the row.
         X: Where the row is; None: among the rows that the fit saw, and then it is not listed itself.
         n: Rows to list.
+        covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
         row (its name, or its number), similarity; the most similar first.
     """
     check_number("n", n)
     fitted, names = row_weights(model)
-    share = row_shares(model, _one_row(model, row, X)[0])
+    share = row_shares(model, _one_row(model, row, X, covariates)[0])
     similarity = np.sqrt(row_shares(model, fitted)) @ np.sqrt(share)
     order = largest(similarity, n + 1)
     if X is None:
@@ -98,10 +103,10 @@ def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10) -> p
     return pd.DataFrame({"row": named(names, best), "similarity": np.minimum(similarity[best], 1.0)})
 
 
-def _one_row(model: Any, row: int | str, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def _one_row(model: Any, row: int | str, X: Any, covariates: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """E x of a row and, where its counts are given, the standard deviation of x."""
     if X is not None:
-        mean, std = model.transform(_one_of(X, row), return_std=True)
+        mean, std = model.transform(_one_of(X, row), return_std=True, **_told(covariates, X, row))
         return np.asarray(mean)[0], np.asarray(std)[0]
     weights, names = row_weights(model)
     return weights[row_place(row, len(weights), names)], None
@@ -111,3 +116,12 @@ def _one_of(X: Any, row: int | str) -> Counts:
     """One row of X."""
     counts = as_counts(X)
     return counts.rows([row_place(row, counts.n_rows, counts.row_names)])
+
+
+def _told(covariates: Any, X: Any, row: int | str) -> dict[str, Any]:
+    """The covariates of one row of X, as an argument; none where there are none (not every model knows the word)."""
+    if covariates is None:
+        return {}
+    counts = as_counts(X)
+    place = [row_place(row, counts.n_rows, counts.row_names)]
+    return {"covariates": covariates.iloc[place] if hasattr(covariates, "iloc") else np.asarray(covariates)[place]}

@@ -3,6 +3,7 @@
 from cormorant.explore.coherence import coherence
 from cormorant.explore.components import component_columns, components, prevalence, representative_rows
 from cormorant.explore.correlations import correlated_pairs, correlations
+from cormorant.explore.effects import covariate_effects
 from cormorant.explore.rows import next_columns, row_profile, similar_rows
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "components",
     "correlated_pairs",
     "correlations",
+    "covariate_effects",
     "next_columns",
     "prevalence",
     "representative_rows",

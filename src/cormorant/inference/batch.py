@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 @dataclass(frozen=True)
 class Batch:
-    """Counts of some rows, with each row's exposure and the entries to treat as missing."""
+    """Counts of some rows, with each row's exposure and covariates and the entries to treat as missing."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -20,6 +20,14 @@ class Batch:
     n_columns: int
     exposure: np.ndarray | None = None  # rows
     missing: sparse.csr_matrix | None = None  # ones where an entry was not looked at
+    covariates: np.ndarray | None = None  # theta, rows x covariates
+
+    def __post_init__(self) -> None:
+        # Compiled code is compiled anew for arrays that can be written to: let these never be.
+        for name in ("indptr", "indices"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     @property
     def n_rows(self) -> int:
@@ -37,6 +45,7 @@ class Batch:
             self.n_columns,
             None if self.exposure is None else self.exposure[keep],
             None if self.missing is None else self.missing[keep],
+            None if self.covariates is None else self.covariates[keep],
         )
 
     @cached_property

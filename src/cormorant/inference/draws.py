@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gammaln
 
-from cormorant.inference.globals import WEIGHT_FLOOR, sticks_of
+from cormorant.inference.globals import WEIGHT_FLOOR, stick_shapes, sticks_of
 
 A0_PRIOR = (1.0, 1.0)  # gamma: shape and rate, where a0 is learned
 SIGMA_L2_PRIOR = (1.0, 0.05)  # inverse gamma: shape and scale, where sigma_l^2 is learned
@@ -52,6 +52,7 @@ def draw_weights(
     c: float,
     rng: np.random.Generator,
     total_shape: float | None = None,
+    discount: float = 0.0,
 ) -> np.ndarray:
     """s, then every stick, given sum_k (tables_k log w_k - log_one_k w_k): w_k = s v_k prod_{j<k} (1 - v_j).
 
@@ -66,12 +67,13 @@ def draw_weights(
     later_loss = np.zeros(len(sticks))
     for k in range(len(sticks) - 2, -1, -1):
         later_loss[k] = sticks[k + 1] * log_one[k + 1] + (1.0 - sticks[k + 1]) * later_loss[k + 1]
+    up, down = stick_shapes(len(sticks) - 1, alpha, discount)
     drawn = np.empty(len(sticks))
     log_left = math.log(total)
     for k in range(len(sticks) - 1):
         loss = math.exp(log_left) * (log_one[k] - later_loss[k])
         v = min(max(float(sticks[k]), 1e-12), 1.0 - 1e-12)
-        z = draw_stick(tables[k] + 1.0, later_tables[k] + alpha, loss, v, rng)
+        z = draw_stick(tables[k] + up, later_tables[k] + down[k], loss, v, rng)
         drawn[k] = log_left + _log_expit(z)
         log_left += _log_expit(-z)
     drawn[-1] = log_left

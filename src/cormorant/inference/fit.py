@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -221,12 +224,24 @@ def sum_statistics(
     want_bound: bool = False,
 ) -> Any:
     """Local steps over blocks of rows, each from where ``memory`` has it end last, and the sum of their statistics."""
-    view = scheme.visit(state)
-    total: Any = None
-    for index, batch in visits:
+
+    def step(block: tuple[Any, np.ndarray, Batch]) -> Any:
+        view, index, batch = block
         start = None if memory is None else memory.get(index)
         ended, statistics = scheme.local_step(view, batch, start, want_bound)
         if memory is not None:
             memory.put(index, ended)
-        total = statistics if total is None else total + statistics
-    return total
+        return statistics
+
+    view = scheme.visit(state)
+    blocks = ((_apart(view), index, batch) for index, batch in visits)
+    return reduce(operator.add, scheme.backend.map(step, blocks))
+
+
+def _apart(view: Any) -> Any:
+    """The view for one block: a sampler's has random numbers of its own, whatever the order that blocks end in."""
+    if not hasattr(view, "rng"):
+        return view
+    own = copy(view)  # with what it has cached
+    object.__setattr__(own, "rng", view.rng.spawn(1)[0])
+    return own

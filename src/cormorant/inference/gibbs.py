@@ -6,7 +6,9 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
     scale       log(1 + A_k r(F_uk)), at two scales;                                            then A_k
     weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
     field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
+    regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
+                (where locations have places, `places`: the log densities at each;              then l)
 
 Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
 kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
@@ -35,6 +37,8 @@ from cormorant.inference.moves import (
     Visit,
     draw_atoms,
 )
+from cormorant.inference.places import ChoosePlaces
+from cormorant.inference.regression import DrawCoefficients
 from cormorant.inference.scale import DecideScale, ProposeScale
 from cormorant.inference.state import Globals, State
 from cormorant.inference.structured import Structured
@@ -70,8 +74,13 @@ class Gibbs:
         moves.append(DrawWeights(*parts))
         if self.model.has_field:
             moves.append(MetropolisField(*parts))
-        if self.model.has_locations:
-            moves.append(DecideLocations(*parts, self.learns_sigma_l2))
+        if self.model.has_covariates:
+            moves.append(DrawCoefficients(*parts))
+        if self.model.has_locations and self.model.kernel.places is not None:
+            moves.append(ChoosePlaces(*parts))
+        elif self.model.has_locations:
+            learns = self.learns_sigma_l2 and self.model.kernel.is_linear  # that of another kernel comes with the start
+            moves.append(DecideLocations(*parts, learns))
         return tuple(moves)
 
     @property
@@ -94,13 +103,17 @@ class Gibbs:
     def visit(self, state: State) -> Visit:
         """What a pass needs of the state."""
         g, chain = state.globals, _chain(state)
-        return Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
+        view = Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
+        if isinstance(view.move, ShareCounts):
+            _ = view.top_atoms  # cached here, once, and not by each block
+        return view
 
     def local_step(
         self, view: Visit, batch: Batch, start: RowDraws | None, want_bound: bool = False
     ) -> tuple[RowDraws, object]:
         """Draw what belongs to the rows, and sum what the shared draw needs of them."""
-        return view.move.rows(view, batch, RowDraws.fresh(batch.n_rows, view.design) if start is None else start)
+        begin = RowDraws.fresh(batch.n_rows, view.design_of(batch)) if start is None else start
+        return view.move.rows(view, batch, begin)
 
     def global_step(self, state: State, new: Any, rho: float) -> State:
         """Draw what the rows share."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import digamma, expit, gammaln, log_expit, polygamma
+from scipy.special import betaln, digamma, expit, gammaln, log_expit, polygamma
 
 # Far below what any row can show; keeps logarithms and digammas finite.
 WEIGHT_FLOOR = 1e-10
@@ -31,16 +31,24 @@ def _log_sticks(weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     return float(rest[0]), np.log(weights[:-1] / rest[:-1]), np.log(rest[1:] / rest[:-1])
 
 
-def log_prior_weights(weights: np.ndarray, alpha: float, c: float, total_shape: float | None = None) -> float:
-    """Log density of (log s, logit v): Gamma(s | alpha, c) prod_{k<T} Beta(v_k | 1, alpha), with the Jacobian.
+def stick_shapes(n_sticks: int, alpha: float, discount: float) -> tuple[float, np.ndarray]:
+    """The shapes of v_k ~ Beta(1 - sigma, alpha + k sigma), k = 1 .. n: those of a gamma process if sigma = 0."""
+    return 1.0 - discount, alpha + discount * np.arange(1, n_sticks + 1)
+
+
+def log_prior_weights(
+    weights: np.ndarray, alpha: float, c: float, total_shape: float | None = None, discount: float = 0.0
+) -> float:
+    """Log density of (log s, logit v), with the Jacobian: Gamma(s | alpha, c) prod_{k<T} Beta(v_k | `stick_shapes`).
 
     In those coordinates the density is bounded; in v itself it is not, for alpha < 1. With a ``total_shape``,
     s ~ Gamma(total_shape, c), whatever alpha (here and in ``update_weights``).
     """
     total, log_v, log_rest = _log_sticks(weights)
     shape = alpha if total_shape is None else total_shape
+    up, down = stick_shapes(len(log_v), alpha, discount)
     log_s = shape * np.log(c) - gammaln(shape) + shape * np.log(total) - c * total
-    return float(log_s + len(log_v) * np.log(alpha) + log_v.sum() + alpha * log_rest.sum())
+    return float(log_s - betaln(up, down).sum() + up * log_v.sum() + down @ log_rest)
 
 
 def expected_tables(n: np.ndarray, w: np.ndarray, collapsed: bool) -> np.ndarray:
@@ -59,10 +67,14 @@ def expected_tables(n: np.ndarray, w: np.ndarray, collapsed: bool) -> np.ndarray
     return positive * w * (digamma(w + given_positive) - digamma(w))
 
 
-def _stick_objective(tables: np.ndarray, log_one: np.ndarray, alpha: float, c: float, total_shape: float):
+def _stick_objective(
+    tables: np.ndarray, log_one: np.ndarray, alpha: float, c: float, total_shape: float, discount: float = 0.0
+):
     """Minus the objective of ``update_weights``, and its gradient, as a function of (log s, logit v)."""
     later = np.cumsum(tables[::-1])[::-1] - tables  # tables of later sticks
     n_tables = tables.sum()
+    prior_up, prior_down = stick_shapes(len(tables) - 1, alpha, discount)
+    up, down = tables[:-1] + prior_up, later[:-1] + prior_down
 
     def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
         log_s, s = z[0], np.exp(z[0])
@@ -70,7 +82,6 @@ def _stick_objective(tables: np.ndarray, log_one: np.ndarray, alpha: float, c: f
         w = s * np.exp(np.append(log_v, 0.0) + np.append(0.0, np.cumsum(log_rest)))
         loss = log_one * w
         loss_later = np.cumsum(loss[::-1])[::-1] - loss
-        up, down = tables[:-1] + 1.0, later[:-1] + alpha
         value = (n_tables + total_shape) * log_s - c * s - loss.sum() + up @ log_v + down @ log_rest
         by_logit = (up - loss[:-1]) * (1.0 - v) - (down - loss_later[:-1]) * v
         by_log_s = n_tables + total_shape - c * s - loss.sum()
@@ -86,9 +97,10 @@ def update_weights(
     alpha: float,
     c: float,
     total_shape: float | None = None,
+    discount: float = 0.0,
 ) -> np.ndarray:
     """Mode over (log s, logit v) of sum_k (tables_k log w_k - log_one_k w_k) + log prior."""
-    negative = _stick_objective(tables, log_one, alpha, c, alpha if total_shape is None else total_shape)
+    negative = _stick_objective(tables, log_one, alpha, c, alpha if total_shape is None else total_shape, discount)
     total, log_v, log_rest = _log_sticks(np.maximum(weights, WEIGHT_FLOOR))
     start = np.append(np.log(total), log_v - log_rest)
     solution = minimize(negative, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "maxcor": 20})

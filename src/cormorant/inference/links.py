@@ -45,6 +45,15 @@ class Expansion:
         return n * self.count_curvature + (w + n) * self.shape_curvature
 
 
+@dataclass(frozen=True)
+class Derivatives:
+    """h and its derivatives at a known F, rows x components; derivatives may be in single precision."""
+
+    value: np.ndarray  # h
+    slope: np.ndarray  # h'
+    omega: np.ndarray  # -h'', or zero where it is negative
+
+
 class Link(Protocol):
     """A link gives its expansion; ``is_bound`` says whether the expansion makes every update monotone."""
 
@@ -59,8 +68,21 @@ class Link(Protocol):
         """Average h and its derivatives; ``log_rate`` is log A (per component, or rows x components)."""
         ...
 
-    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend, bounded: np.ndarray | None) -> Expansion:
-        """The same where F is known. Rows that are ``bounded`` get curvatures that are above the true ones."""
+    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + A r) and A r / (1 + A r), where F is known."""
+        ...
+
+    def likelihood(
+        self,
+        field: np.ndarray,
+        log_rate: np.ndarray,
+        n: np.ndarray,
+        w: np.ndarray,
+        backend: Backend,
+        dtype: type = np.float64,
+        bounded: np.ndarray | None = None,
+    ) -> Derivatives:
+        """h where F is known; rows that are ``bounded`` get curvatures that are above the true ones."""
         ...
 
 
@@ -87,10 +109,22 @@ class ExponentialLink:
             shape_curvature=shape_curvature,
         )
 
-    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend, bounded: np.ndarray | None) -> Expansion:
-        """log(1 + exp eta) and its derivatives themselves; the bound's curvature is tanh(eta / 2) / (2 eta)."""
-        log_one, slope, curvature = backend.logistic(field, log_rate, bounded)
-        return Expansion(field - log_one, log_one, slope * np.exp(-log_rate), 1.0, 0.0, slope, curvature)
+    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + exp eta) and sigma(eta)."""
+        return backend.logistic(field, log_rate)
+
+    def likelihood(
+        self,
+        field: np.ndarray,
+        log_rate: np.ndarray,
+        n: np.ndarray,
+        w: np.ndarray,
+        backend: Backend,
+        dtype: type = np.float64,
+        bounded: np.ndarray | None = None,
+    ) -> Derivatives:
+        """h = n F - (w + n) log(1 + exp eta); the bound's curvature is tanh(eta / 2) / (2 eta)."""
+        return Derivatives(*backend.negative_binomial(field, log_rate, n, w, bounded, dtype))
 
 
 class SoftplusLink:
@@ -112,14 +146,34 @@ class SoftplusLink:
         averages = backend.softplus_averages(mean, variance, log_rate, self.nodes, self.weights)
         return Expansion(averages[0] - averages[1], *averages[1:])
 
-    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend, bounded: np.ndarray | None) -> Expansion:
-        """One node; the curvatures of the two logarithms have either sign, and their sizes bound their sum."""
-        one, whole = np.zeros(1), np.ones(1)
-        averages = backend.softplus_averages(field, np.zeros_like(field), log_rate, one, whole)
-        if bounded is not None:
-            for curvature in (averages[4], averages[6]):
-                curvature[bounded] = np.abs(curvature[bounded])
+    def _known(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend) -> Expansion:
+        """The expansion where F is known: one node."""
+        averages = backend.softplus_averages(field, np.zeros_like(field), log_rate, np.zeros(1), np.ones(1))
         return Expansion(averages[0] - averages[1], *averages[1:])
+
+    def at(self, field: np.ndarray, log_rate: np.ndarray, backend: Backend) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + A r) and A r / (1 + A r)."""
+        e = self._known(field, log_rate, backend)
+        return e.log_one, e.mean_scale * np.exp(log_rate)
+
+    def likelihood(
+        self,
+        field: np.ndarray,
+        log_rate: np.ndarray,
+        n: np.ndarray,
+        w: np.ndarray,
+        backend: Backend,
+        dtype: type = np.float64,
+        bounded: np.ndarray | None = None,
+    ) -> Derivatives:
+        """h = n log r - (w + n) log(1 + A r); its two curvatures have either sign, and their sizes bound their sum."""
+        e = self._known(field, log_rate, backend)
+        if bounded is not None:
+            for curvature in (e.count_curvature, e.shape_curvature):
+                assert isinstance(curvature, np.ndarray)  # this link's are
+                curvature[bounded] = np.abs(curvature[bounded])
+        value, omega = n * e.log_scale - w * e.log_one, np.maximum(e.omega(n, w), 0.0)
+        return Derivatives(value, e.slope(n, w).astype(dtype), omega.astype(dtype))
 
 
 LINKS: dict[str, Link] = {link.name: link for link in (ExponentialLink(), SoftplusLink())}

@@ -86,16 +86,16 @@ class PointProblem:
 
     def log_prior(self, f: np.ndarray) -> np.ndarray:
         """Each row's log p(f)."""
-        prior = self.design.prior_precision
+        prior = self.design.prior.precision
         return 0.5 * (np.log(prior / (2 * np.pi)) - prior * f**2).sum(axis=1)
 
     def gradient(self, at: Point, mean_x: np.ndarray) -> np.ndarray:
         """sum_k h'(F_uk) g_k - Lambda_0 f_u."""
-        return self.slope(at, mean_x) @ self.design.loadings - self.design.prior_precision * at.f
+        return self.slope(at, mean_x) @ self.design.loadings - self.design.prior.precision * at.f
 
     def step(self, at: Point, mean_x: np.ndarray, halvings: int = 8) -> Point:
         """f_u + (Lambda_0 + sum_k precision_uk g_k g_k^T)^-1 gradient_u, halved while the bound falls."""
-        if len(self.design.prior_precision) == 0:
+        if self.design.prior.size == 0:
             return at
         precision = self.design.precision(self.precision(at, mean_x), self.backend)
         move, _ = self.backend.gaussian_moments(precision, self.gradient(at, mean_x))
@@ -231,7 +231,7 @@ class MeanField(Variational):
             return Solution(problem, point, n, weights + n, rate, theta, ratio)
 
         if start is None:
-            point = problem.at(np.zeros((batch.n_rows, len(view.design.prior_precision))))
+            point = problem.at(np.zeros((batch.n_rows, view.design.prior.size)))
             # The digamma of a small weight would give every count to one component: begin with the weights.
             s = allocate(point, np.zeros((batch.n_rows, len(weights))), 1, zero_order=True)
         else:
@@ -334,6 +334,6 @@ class MeanField(Variational):
         s = self.solve(view, batch, None, FINAL)
         return RowPosterior(s.mean_x, s.mean_x / s.rate if want_variance else None)
 
-    def prior_mean(self, g: Globals) -> np.ndarray:
+    def prior_mean(self, g: Globals, covariates: np.ndarray | None = None) -> np.ndarray:
         """E x of a row that shows nothing, up to a factor: w_k E r(F_k), with f averaged over its prior."""
-        return self._sibling.prior_mean(g)
+        return self._sibling.prior_mean(g, covariates)

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cormorant.backends.packing import add_diagonal, pack_products
+from cormorant.backends.sampling import Sampling
 from cormorant.backends.select import Backend
-from cormorant.inference import dirichlet, draws
+from cormorant.inference import dirichlet, draws, locations
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design
-from cormorant.inference.links import LINKS, Expansion
+from cormorant.inference.field import Design, precision_of
+from cormorant.inference.links import LINKS, Derivatives
+from cormorant.inference.prior import Prior
 from cormorant.inference.state import Additive, Globals
 from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import PoissonFactorization
@@ -37,7 +38,7 @@ class RowDraws:
     @classmethod
     def fresh(cls, n_rows: int, design: Design) -> RowDraws:
         """Rows that no sweep has visited."""
-        return cls(np.zeros((n_rows, 0)), np.zeros((n_rows, design.loadings.shape[1])))
+        return cls(np.zeros((n_rows, 0)), np.zeros((n_rows, design.prior.size)) + design.prior.mean)
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,19 @@ class Visit:
     @cached_property
     def top_atoms(self) -> np.ndarray:
         """The atoms as the allocation wants them."""
-        return _top_one(self.atoms)
+        return top_one(self.atoms)
 
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
         return fresh_seed(self.rng)
+
+    def design_of(self, batch: Batch) -> Design:
+        """With the prior of these rows."""
+        return self.design.given(batch.covariates, self.globals.coefficients)
+
+    def draw_tau(self, prior: Prior, f: np.ndarray, sampling: Sampling) -> np.ndarray | None:
+        """tau_u given f_u, where tails are heavy; used and forgotten, so that f alone is kept."""
+        return None if prior.df is None else prior.draw_tau(f, sampling, self.seed(), self.ids)
 
 
 class Move(Protocol):
@@ -104,17 +113,14 @@ class RowMove:
     model: PoissonFactorization
     backend: Backend
 
-    def _expand(
-        self, view: Visit, batch: Batch, f: np.ndarray, bounded: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Expansion]:
-        """log A of each row and component, and the logarithms of h at F with their derivatives."""
-        log_rate = batch.log_rate(view.atoms)
+    def _at(self, view: Visit, batch: Batch, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log(1 + A r) and A r / (1 + A r) of each row and component."""
         field = self.backend.product(f, view.design.loadings.T)
-        return log_rate, LINKS[self.model.link].at(field, log_rate, self.backend, bounded)
+        return LINKS[self.model.link].at(field, batch.log_rate(view.atoms), self.backend)
 
     def mean_scale(self, view: Visit, batch: Batch, f: np.ndarray) -> np.ndarray:
         """E x / (w + n) given f: r / (1 + A r)."""
-        return self._expand(view, batch, f)[1].mean_scale
+        return self._at(view, batch, f)[1] * np.exp(-batch.log_rate(view.atoms))
 
 
 @dataclass(frozen=True)
@@ -135,13 +141,14 @@ class ShareCounts(RowMove):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, CountStatistics]:
         """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
         w, sampling = view.globals.weights, self.backend.sampling
-        _, e = self._expand(view, batch, start.f)
+        x = self.mean_scale(view, batch, start.f)
         if start.n.shape[1]:
-            x = np.maximum(sampling.gammas(w + start.n, view.seed(), view.ids) * e.mean_scale, TINY)
+            x *= sampling.gammas(w + start.n, view.seed(), view.ids)
+            np.maximum(x, TINY, out=x)
         else:
-            x = w * e.mean_scale  # the first time: a draw from the prior would leave most components out
+            x *= w  # the first time: a draw from the prior would leave most components out
         n, counts = sampling.counts(
-            batch.indptr, batch.indices, batch.whole_counts, _top_one(x), view.top_atoms,
+            batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
         )  # fmt: skip
         f = self._level(view, start.f, x) if self.model.normalised else start.f
@@ -165,7 +172,7 @@ class ShareCounts(RowMove):
         h, sampling, rng = g.hyper, self.backend.sampling, chain.rng
         if self.learns_a0:
             each = np.full(total.counts.shape[1], h.a0)
-            tables = sampling.tables(total.counts.astype(np.int64), each, chain.seed()).sum()
+            tables = sampling.tables(total.counts, each, chain.seed()).sum()
             h = replace(h, a0=draws.draw_a0(tables, len(total.counts), total.exposure, h.b0, rng))
         shape, rate = h.a0 + total.counts, h.b0 + total.exposure
         atoms = np.maximum(sampling.gammas(shape, chain.seed()) / rate, TINY)
@@ -182,7 +189,7 @@ class ShareCounts(RowMove):
             counts = counts + rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
         if self.learns_a0:
             each = np.full(counts.shape[1], h.a0)
-            tables = sampling.tables(counts.astype(np.int64), each, chain.seed()).sum()
+            tables = sampling.tables(counts, each, chain.seed()).sum()
             h = replace(h, a0=dirichlet.draw_a0(tables, counts.sum(axis=0), len(counts), h.a0, rng))
         shape = h.a0 + counts
         g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
@@ -195,9 +202,11 @@ def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: n
     return np.maximum(gammas / (gammas.sum(axis=0) if model.normalised else g.atom_rate), TINY)
 
 
-def _top_one(a: np.ndarray) -> np.ndarray:
+def top_one(a: np.ndarray) -> np.ndarray:
     """In single precision, each row's largest at one; what would vanish beside it is kept just visible."""
-    return np.maximum(a / a.max(axis=1, keepdims=True), 1e-18).astype(np.float32)
+    single = np.empty(a.shape, np.float32)
+    np.divide(a, a.max(axis=1, keepdims=True), out=single, casting="same_kind")
+    return np.maximum(single, 1e-18, out=single)
 
 
 @dataclass(frozen=True)
@@ -216,8 +225,8 @@ class DrawWeights(RowMove):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, WeightStatistics]:
         """t_uk ~ tables(n_uk, w_k)."""
         tables = self.backend.sampling.tables(start.n, view.globals.weights, view.seed(), view.ids)
-        _, e = self._expand(view, batch, start.f)
-        return start, WeightStatistics(batch.n_rows, tables.sum(axis=0), e.log_one.sum(axis=0))
+        log_one, _ = self._at(view, batch, start.f)
+        return start, WeightStatistics(batch.n_rows, tables.sum(axis=0), log_one.sum(axis=0))
 
     def shared(self, g: Globals, chain: Chain, total: WeightStatistics) -> tuple[Globals, Chain]:
         """The process at the top, truncated."""
@@ -236,16 +245,9 @@ class LocationStatistics(Additive):
     """Sums over rows for the locations: minus the curvature of their log likelihoods (packed), slope and value."""
 
     n_rows: float
-    precision: np.ndarray  # components x D (D + 1) / 2
-    slope: np.ndarray  # components x D
+    precision: np.ndarray  # components x R (R + 1) / 2, in the features (with the linear kernel, the locations: R = D)
+    slope: np.ndarray  # components x R
     log_likelihood: np.ndarray  # components
-
-
-def _with_locations(g: Globals, locations: np.ndarray, learns_sigma_l2: bool, rng: np.random.Generator) -> Globals:
-    h = g.hyper
-    if learns_sigma_l2:
-        h = replace(h, sigma_l2=draws.draw_sigma_l2(locations, rng))
-    return replace(g, locations=locations, hyper=h)
 
 
 @dataclass(frozen=True)
@@ -256,76 +258,63 @@ class MetropolisField(RowMove):
     accepted where the density is far from a Gaussian one.
     """
 
-    def _newton(self, view: Visit, batch: Batch, n: np.ndarray, f: np.ndarray, bounded: np.ndarray):
-        """The log density of f, its slope, and minus its curvature (packed)."""
-        design, w, prior = view.design, view.globals.weights, view.design.prior_precision
-        _, e = self._expand(view, batch, f, bounded)
-        density = (n * e.log_scale - w * e.log_one).sum(axis=1) - 0.5 * (f**2) @ prior
-        slope = self.backend.product(e.slope(n, w), design.loadings) - prior * f
-        precision = design.precision(np.maximum(e.omega(n, w), 0.0), self.backend)
-        return density, slope, add_diagonal(precision, np.where(prior > 0, 0.0, LEAST_PRECISION), len(prior))
+    def _likelihood(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray | None = None) -> Derivatives:
+        """h at F. Its derivatives make proposals, which may be rounded to single precision: where rows are short."""
+        w, link = view.globals.weights, LINKS[self.model.link]
+        dtype = precision_of(batch.row_totals.max(initial=0.0) + w.sum())
+        field = self.backend.product(rows.f, view.design.loadings.T)
+        return link.likelihood(field, batch.log_rate(view.atoms), rows.n, w, self.backend, dtype, bounded)
+
+    def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray, tau: np.ndarray | None):
+        """The log density of f given tau, its slope, and minus its curvature (packed)."""
+        prior, away = view.design.prior.scaled(tau), rows.f - view.design.prior.mean
+        h = self._likelihood(view, batch, rows, bounded)
+        design = view.design.as_type(h.omega.dtype.type)
+        density = h.value.sum(axis=1) - 0.5 * (prior * away**2).sum(axis=1)
+        slope = self.backend.product(h.slope, design.loadings) - prior * away
+        return density, slope, design.precision(h.omega, self.backend, tau, LEAST_PRECISION)
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
         """One proposal a row, f + N(P^-1 slope, P^-1); then what a proposal of the locations needs."""
-        sampling, log_density = self.backend.sampling, self.backend.gaussian_log_densities
+        sampling = self.backend.sampling
+        view = replace(view, design=view.design_of(batch))
+        tau = view.draw_tau(view.design.prior, start.f, sampling)
         bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
-        density, slope, precision = self._newton(view, batch, start.n, start.f, bounded)
-        move = sampling.gaussians(precision, slope, view.seed(), view.ids)
-        proposed = start.f + move
-        new_density, new_slope, new_precision = self._newton(view, batch, start.n, proposed, bounded)
-        back, forth = log_density(new_precision, new_slope, -move), log_density(precision, slope, move)
+        density, slope, precision = self._newton(view, batch, start, bounded, tau)
+        move, forth = sampling.proposals(precision, slope, view.seed(), view.ids)
+        proposed = RowDraws(start.n, start.f + move)
+        new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded, tau)
+        back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
         accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
-        drawn = RowDraws(start.n, np.where(accept[:, None], proposed, start.f))
-        if not (view.sums and self.model.has_locations):
+        drawn = RowDraws(start.n, np.where(accept[:, None], proposed.f, start.f))
+        if not view.sums or not self.model.has_locations or self.model.kernel.places is not None:
             return drawn, Visited(batch.n_rows)
         return drawn, self._location_statistics(view, batch, drawn, view.design)
 
     def _location_statistics(self, view: Visit, batch: Batch, rows: RowDraws, design: Design) -> LocationStatistics:
         """Curvature, slope and log likelihood of every location."""
-        w, n = view.globals.weights, rows.n
-        _, e = self._expand(replace(view, design=design), batch, rows.f)
-        d = rows.f[:, : view.globals.locations.shape[1]]
+        h = self._likelihood(replace(view, design=design), batch, rows)
+        d = rows.f[:, : rows.f.shape[1] - self.model.has_level].astype(h.omega.dtype)
         return LocationStatistics(
             n_rows=batch.n_rows,
-            precision=self.backend.product(np.maximum(e.omega(n, w), 0.0).T, pack_products(d)),
-            slope=self.backend.product(e.slope(n, w).T, d),
-            log_likelihood=(n * e.log_scale - w * e.log_one).sum(axis=0),
+            precision=self.backend.product(h.omega.T, self.backend.pack_products(d)),
+            slope=self.backend.product(h.slope.T, d).astype(np.float64),
+            log_likelihood=h.value.sum(axis=0),
         )
 
     def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
         """l'_k ~ l_k + N(P_k^-1 slope_k, P_k^-1)."""
         if not isinstance(total, LocationStatistics):
             return g, chain
-        slope, precision, target = _at_locations(g.locations, total, g.hyper.sigma_l2)
-        move = self.backend.sampling.gaussians(precision, slope, chain.seed())
-        forward = self.backend.gaussian_log_densities(precision, slope, move)
+        slope, precision, target = self._at_locations(g.locations, total, g.hyper.sigma_l2)
+        move, forward = self.backend.sampling.proposals(precision, slope, chain.seed())
         return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
 
-
-def _at_locations(locations: np.ndarray, total: LocationStatistics, sigma_l2: float):
-    """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
-    precision = add_diagonal(total.precision.copy(), 1.0 / sigma_l2, locations.shape[1])
-    density = total.log_likelihood - 0.5 * (locations**2).sum(axis=1) / sigma_l2
-    return total.slope - locations / sigma_l2, precision, density
-
-
-@dataclass(frozen=True)
-class PolyaGammaField(RowMove):
-    """Exponential link: f_u alone, Gaussian given Polya-Gamma omega (x integrated out).
-
-    It always moves: from a cold start a few sweeps are worth more than as many Metropolis steps, which reach further
-    once they are under way.
-    """
-
-    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
-        """omega_uk ~ PG(w_k + n_uk, F_uk + log A_k); f_u with precision Lambda_0 + sum_k omega_uk g_k g_k^T."""
-        design, w, sampling = view.design, view.globals.weights, self.backend.sampling
-        log_rate = batch.log_rate(view.atoms)
-        field = self.backend.product(start.f, design.loadings.T)
-        omega = sampling.polya_gammas(start.n, w, field + log_rate, view.seed(), view.ids)
-        pull = self.backend.product(0.5 * (start.n - w) - omega * log_rate, design.loadings)
-        f = sampling.gaussians(design.precision(omega, self.backend), pull, view.seed(), view.ids)
-        return RowDraws(start.n, f), Visited(batch.n_rows)
+    def _at_locations(self, at: np.ndarray, total: LocationStatistics, sigma_l2: float):
+        """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
+        kernel = self.model.kernel
+        density = total.log_likelihood + locations.log_prior(kernel, at, sigma_l2)
+        return *locations.pull_back(kernel, at, sigma_l2, total.slope, total.precision), density
 
 
 @dataclass(frozen=True)
@@ -337,9 +326,9 @@ class DecideLocations(MetropolisField):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, LocationStatistics]:
         """Slope, curvature and log likelihood at the proposals."""
         assert view.proposal is not None  # the pass before made it
-        size = view.proposal.values.shape[1]
-        loadings = np.hstack([view.proposal.values, view.design.loadings[:, size:]])
-        design = Design.build(loadings, view.design.prior_precision)
+        features = self.model.kernel.features(view.proposal.values, view.globals.hyper.sigma_l2)
+        loadings = np.hstack([features, view.design.loadings[:, features.shape[1] :]])
+        design = Design.build(loadings, view.design.prior)
         return start, self._location_statistics(view, batch, start, design)
 
     def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
@@ -347,9 +336,11 @@ class DecideLocations(MetropolisField):
         proposal = chain.proposal
         assert proposal is not None  # the pass before made it
         assert isinstance(total, LocationStatistics)  # what `rows` sums
-        slope, precision, target = _at_locations(proposal.values, total, g.hyper.sigma_l2)
+        slope, precision, target = self._at_locations(proposal.values, total, g.hyper.sigma_l2)
         back = self.backend.gaussian_log_densities(precision, slope, g.locations - proposal.values)
         ratio = target - proposal.log_target + back - proposal.log_forward
         accept = np.log(1.0 - chain.rng.random(len(ratio))) < ratio
-        drawn = np.where(accept[:, None], proposal.values, g.locations)
-        return _with_locations(g, drawn, self.learns_sigma_l2, chain.rng), replace(chain, proposal=None)
+        drawn, h = np.where(accept[:, None], proposal.values, g.locations), g.hyper
+        if self.learns_sigma_l2:
+            h = replace(h, sigma_l2=draws.draw_sigma_l2(drawn, chain.rng))
+        return replace(g, locations=drawn, hyper=h), replace(chain, proposal=None)

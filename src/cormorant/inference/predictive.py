@@ -9,7 +9,7 @@ one, and the probability that a row's next count falls in a column is the mean o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,13 +18,13 @@ from cormorant.backends.select import Backend
 from cormorant.data import Counts, split_entries
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.moves import MetropolisField, PolyaGammaField, RowDraws, ShareCounts, Visit
-from cormorant.inference.rows import Rows
+from cormorant.inference.moves import MetropolisField, RowDraws, ShareCounts, Visit
+from cormorant.inference.polya_gamma import PolyaGammaField
+from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
 from cormorant.inference.state import Globals, RowPosterior
 
-BLOCK = 4096  # rows solved at a time: bounds the memory, changes nothing else
 Pairs = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
@@ -46,11 +46,15 @@ def infer(solver: RowSolver, g: Globals, rows: Rows, want_variance: bool = False
     view = solver.view(g)
     mean = np.empty((rows.n_rows, g.n_components))
     variance = np.empty_like(mean) if want_variance else None
-    for index, batch in rows.blocks(BLOCK, solver.dtype):
-        found = solver.posterior(view, batch, want_variance)
+
+    def solve(index: np.ndarray) -> None:
+        found = solver.posterior(view, rows.batch(index, solver.dtype), want_variance)
         mean[index] = found.mean
         if variance is not None:
             variance[index] = found.variance
+
+    for _ in solver.backend.map(solve, np.array_split(np.arange(rows.n_rows), -(-rows.n_rows // SMALLEST_BLOCK))):
+        pass
     return RowPosterior(mean, variance)
 
 
@@ -69,7 +73,8 @@ class PointPosterior:
     def pairs(self, rows: Rows) -> Pairs:
         """One pair."""
         x = infer(self.solver, self.globals, rows).mean
-        x[np.diff(rows.counts.indptr) == 0] = self.solver.prior_mean(self.globals)
+        empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
+        x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
         atoms = self.globals.atom_mean
         yield x / (x @ atoms.sum(axis=0))[:, None], atoms
 
@@ -94,7 +99,9 @@ class SampledPosterior:
 
     def pairs(self, rows: Rows) -> Pairs:
         """A pair a sample."""
-        shown = np.flatnonzero(np.diff(rows.counts.indptr))
+        shows = np.diff(rows.counts.indptr) > 0
+        shown, empty = np.flatnonzero(shows), np.flatnonzero(~shows)
+        of_empty = rows.take(empty).covariates
         batch = rows.batch(shown, self.gibbs.dtype)
         ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
         rng = np.random.default_rng(self.seed)
@@ -103,11 +110,12 @@ class SampledPosterior:
             for sample in chain:
                 g = sample.globals
                 view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
-                draws = RowDraws.fresh(len(shown), view.design) if draws is None else draws
+                draws = RowDraws.fresh(len(shown), view.design_of(batch)) if draws is None else draws
                 draws, of_shown = self._sweep(view, batch, draws, dropped + 1)
                 dropped = 0
-                q = np.tile(self.gibbs.solver.prior_mean(g), (rows.n_rows, 1))
+                q = np.empty((rows.n_rows, g.n_components))
                 q[shown] = of_shown
+                q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
                 yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
 
     @property
@@ -135,8 +143,8 @@ def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:
     if test.nnz == 0:
         raise ValueError("there is nothing to predict: no row has a test entry; observe a smaller fraction.")
     total = 0.0
-    for first in range(0, observed.n_rows, BLOCK):
-        index = np.arange(first, min(first + BLOCK, observed.n_rows))
+    for first in range(0, observed.n_rows, LARGEST_BLOCK):
+        index = np.arange(first, min(first + LARGEST_BLOCK, observed.n_rows))
         part = test.rows(index)
         total += float(part.data @ np.log(entry_probabilities(posterior, observed.take(index), part)))
     return total / test.total
@@ -184,7 +192,7 @@ class Validation:
             seen, test = split_entries(rows.counts, fraction, rng)
             test = test.entries(in_training[test.indices])
             if test.nnz:
-                splits.append((Rows(seen, rows.exposure, rows.missing), test))
+                splits.append((replace(rows, counts=seen), test))
         return cls(tuple(splits)) if splits else None
 
     def perplexity(self, solver: RowSolver, g: Globals) -> float:

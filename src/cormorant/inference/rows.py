@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
@@ -12,14 +13,17 @@ from scipy import sparse
 from cormorant.data import Counts
 from cormorant.inference.batch import Batch
 
+SMALLEST_BLOCK, LARGEST_BLOCK = 1024, 4096  # the second bounds the memory
+
 
 @dataclass(frozen=True)
 class Rows:
-    """Counts with what is known of how they were looked at."""
+    """Counts with what is known of how they were looked at, and of the rows themselves."""
 
     counts: Counts
     exposure: np.ndarray | None = None  # e_u, one a row
     missing: sparse.csr_matrix | None = None  # ones at entries to treat as missing
+    covariates: np.ndarray | None = None  # theta, rows x covariates
 
     @property
     def n_rows(self) -> int:
@@ -32,6 +36,7 @@ class Rows:
             self.counts.rows(index),
             None if self.exposure is None else self.exposure[index],
             None if self.missing is None else self.missing[index],
+            None if self.covariates is None else self.covariates[index],
         )
 
     def with_counts(self) -> Rows:
@@ -47,13 +52,22 @@ class Rows:
         """A block of rows for a backend."""
         part = self.take(index)
         c = part.counts
-        return Batch(c.indptr, c.indices, c.data.astype(dtype), c.n_columns, part.exposure, part.missing)
+        known = (part.exposure, part.missing, part.covariates)
+        return Batch(c.indptr, c.indices, c.data.astype(dtype), c.n_columns, *known)
 
     def blocks(self, size: int, dtype: type) -> Iterator[tuple[np.ndarray, Batch]]:
-        """All rows in order, ``size`` at a time."""
-        for first in range(0, self.n_rows, size):
-            index = np.arange(first, min(first + size, self.n_rows))
+        """All rows in order, in blocks of equal numbers, ``size`` at most."""
+        for index in np.array_split(np.arange(self.n_rows), -(-self.n_rows // size)):
             yield index, self.batch(index, dtype)
+
+    @property
+    def block_size(self) -> int:
+        """Rows to solve at a time: few enough for a processor's cache and to share among threads.
+
+        Each block makes a table of columns x components, which should cost little beside the work on its entries.
+        """
+        wanted = 16 * self.counts.n_columns * self.n_rows // max(self.counts.nnz, 1)
+        return min(max(wanted, SMALLEST_BLOCK), LARGEST_BLOCK)
 
 
 class RowMemory:
@@ -65,6 +79,7 @@ class RowMemory:
     def __init__(self, n_rows: int, limit: int | None = 1 << 29):
         self.n_rows, self.limit = n_rows, limit
         self._kept: Any = None
+        self._lock = threading.Lock()
         self._visited = np.zeros(n_rows, bool)
 
     def get(self, index: np.ndarray) -> Any:
@@ -76,11 +91,12 @@ class RowMemory:
     def put(self, index: np.ndarray, ended: Any) -> None:
         """Remember where these rows ended."""
         arrays = _arrays(ended)
-        if self._kept is None:
-            size = sum(a.nbytes // max(len(index), 1) for a in arrays) * self.n_rows
-            if self.limit is not None and size > self.limit:
-                return
-            self._kept = type(ended)(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
+        with self._lock:  # blocks may end at the same time
+            if self._kept is None:
+                size = sum(a.nbytes // max(len(index), 1) for a in arrays) * self.n_rows
+                if self.limit is not None and size > self.limit:
+                    return
+                self._kept = type(ended)(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
         for kept, array in zip(_arrays(self._kept), arrays, strict=True):
             kept[index] = array
         self._visited[index] = True

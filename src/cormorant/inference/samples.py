@@ -9,7 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from cormorant.inference.regression import with_effects
 from cormorant.inference.state import Globals, State
+from cormorant.models.kernels import Kernel
 
 if TYPE_CHECKING:
     from cormorant.inference.fit import Info
@@ -95,25 +97,33 @@ def _unit(a: np.ndarray) -> np.ndarray:
     return a / np.maximum(np.linalg.norm(a, axis=0), 1e-300)
 
 
-def summarise(samples: list[Sample]) -> Globals:
-    """One set of globals for a chain's samples: means, and the locations whose products l_k . l_m are the mean's.
+def _typical_locations(every: list[Globals], kernel: Kernel) -> np.ndarray:
+    """The locations whose products l_k . l_m are the mean's; of another kernel, the draw whose products come nearest.
 
-    Locations are known up to a rotation, so their products are averaged, never they themselves.
+    Locations are known up to a rotation (groups: up to their labels), so products are averaged, never they themselves.
     """
-    every = [s.rest for s in samples]
-    first = every[0]
-    size = first.locations.shape[1]
-    gram = np.mean([g.locations @ g.locations.T for g in every], axis=0)
+    features = [kernel.features(g.locations, g.hyper.sigma_l2) for g in every]
+    gram = np.mean([phi @ phi.T for phi in features], axis=0)
+    if not kernel.is_linear:
+        nearest = np.argmin([((phi @ phi.T - gram) ** 2).sum() for phi in features])
+        return every[nearest].locations
+    size = features[0].shape[1]
     values, vectors = np.linalg.eigh(gram)
     top = np.argsort(values)[::-1][:size]
     locations = vectors[:, top] * np.sqrt(np.maximum(values[top], 0.0))
-    locations = np.pad(locations, ((0, 0), (0, size - locations.shape[1])))
+    return np.pad(locations, ((0, 0), (0, size - locations.shape[1])))
+
+
+def summarise(samples: list[Sample], kernel: Kernel) -> Globals:
+    """One set of globals for a chain's samples: means, and typical locations."""
+    every = [s.rest for s in samples]
+    first = every[0]
     hyper = replace(
         first.hyper,
         a0=float(np.mean([g.hyper.a0 for g in every])),
         sigma_l2=float(np.mean([g.hyper.sigma_l2 for g in every])),
     )
-    mean = _mean_atoms(samples)
+    mean, locations = _mean_atoms(samples), _typical_locations(every, kernel)
     shape = hyper.a0 + sum((s.counts for s in samples[1:]), samples[0].counts).toarray() / len(samples)
     # The mean counts are kept, and with them A_k = sum_i E a_ki (where entries are missing, every E a_ki).
     rate = shape / mean if first.atom_rate.ndim == 2 else shape.sum(axis=0) / mean.sum(axis=0)
@@ -126,4 +136,15 @@ def summarise(samples: list[Sample]) -> Globals:
         c=float(np.mean([g.c for g in every])),
         hyper=hyper,
         beta=float(np.mean([g.beta for g in every])),
+        coefficients=_mean_coefficients(every, kernel, kernel.features(locations, hyper.sigma_l2)),
     )
+
+
+def _mean_coefficients(every: list[Globals], kernel: Kernel, features: np.ndarray) -> np.ndarray:
+    """Gamma in the coordinates of ``features``: that whose effects on F are nearest to their means."""
+    first, size = every[0].coefficients, features.shape[1]
+    if not first.size:
+        return first
+    effects = [kernel.features(g.locations, g.hyper.sigma_l2) @ g.coefficients[:size] for g in every]
+    of_level = np.mean([g.coefficients[size:] for g in every], axis=0)
+    return with_effects(features, np.mean(effects, axis=0), of_level)

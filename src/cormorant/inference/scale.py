@@ -35,18 +35,13 @@ class ProposeScale(RowMove):
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, ScaleStatistics]:
         """The loss at the present scales."""
-        return start, self._at(view, batch, start)
+        return start, self._loss(view, batch, start)
 
-    def _at(self, view: Visit, batch: Batch, start: RowDraws) -> ScaleStatistics:
-        log_rate, e = self._expand(view, batch, start.f)
+    def _loss(self, view: Visit, batch: Batch, start: RowDraws) -> ScaleStatistics:
+        log_one, share = self._at(view, batch, start.f)
         size = view.globals.weights + start.n
-        share = e.mean_scale * np.exp(log_rate)  # A r / (1 + A r)
-        return ScaleStatistics(
-            batch.n_rows,
-            (size * e.log_one).sum(axis=0),
-            (size * share).sum(axis=0),
-            (size * share * (1.0 - share)).sum(axis=0),
-        )
+        loss, slope = (np.einsum("uk,uk->k", size, part) for part in (log_one, share))
+        return ScaleStatistics(batch.n_rows, loss, slope, slope - np.einsum("uk,uk,uk->k", size, share, share))
 
     def shared(self, g: Globals, chain: Chain, total: ScaleStatistics) -> tuple[Globals, Chain]:
         """z' ~ N(z + slope / curvature, 1 / curvature) for z = log A."""
@@ -65,7 +60,7 @@ class DecideScale(ProposeScale):
         """The loss at the proposed scales."""
         assert view.proposal is not None  # the pass before made it
         factor = np.exp(view.proposal.values) / view.atoms.sum(axis=0)
-        return start, self._at(replace(view, atoms=view.atoms * factor), batch, start)
+        return start, self._loss(replace(view, atoms=view.atoms * factor), batch, start)
 
     def shared(self, g: Globals, chain: Chain, total: ScaleStatistics) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component; a whole profile is scaled."""

@@ -52,4 +52,4 @@ class Plan:
         order = np.arange(self.n_rows) if self.is_full else rng.permutation(self.n_rows)
         # Near-equal steps: a last one of a few rows would count as much as the others.
         for rows in np.array_split(order, -(-self.n_rows // self.batch_size)):
-            yield [rows[i : i + self.block_size] for i in range(0, len(rows), self.block_size)]
+            yield np.array_split(rows, -(-len(rows) // self.block_size))

@@ -60,8 +60,8 @@ class RowSolver(Protocol):
         """E x (and Var x) of rows seen for the first time; deterministic."""
         ...
 
-    def prior_mean(self, g: Globals) -> np.ndarray:
-        """E x of a row that shows nothing, up to a factor."""
+    def prior_mean(self, g: Globals, covariates: np.ndarray | None = None) -> np.ndarray:
+        """E x, up to a factor, of a row that shows nothing; rows x components where rows have covariates."""
         ...
 
 

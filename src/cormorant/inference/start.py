@@ -37,6 +37,7 @@ def start_globals(
     hyper: Hyperparameters,
     rng: np.random.Generator,
     row_share: float,
+    n_covariates: int = 0,
 ) -> Globals:
     """Column means mixed with ``row_share`` of a random row; q(a) as sure as an equal share of the counts allows."""
     totals = counts.column_totals() + 0.5
@@ -44,15 +45,18 @@ def start_globals(
     shares = shares + row_share * _random_rows(counts, n_components, rng)
     atoms = ATOM_TOTAL * shares * rng.gamma(NOISE, 1.0 / NOISE, size=shares.shape)
     rate = max(float(counts.total), 1.0) / (n_components * ATOM_TOTAL)
+    # Not zero: there the locations would stay, at a saddle of the bound.
+    locations = model.kernel.start(n_components, n_dims if model.has_locations else 0, hyper.sigma_l2, rng)
+    size = model.kernel.features(locations, hyper.sigma_l2).shape[1] + model.has_level
     return Globals(
         atom_shape=atoms * rate,
         atom_rate=(atoms * rate).sum(axis=0) if model.normalised else np.full(n_components, rate),
         weights=np.full(n_components, 1.0 / n_components),
-        # Not zero: there the locations would stay, at a saddle of the bound.
-        locations=rng.normal(size=(n_components, n_dims if model.has_locations else 0)) * np.sqrt(hyper.sigma_l2),
+        locations=locations,
         alpha=1.0,
         c=1.0,
         hyper=hyper,
+        coefficients=np.zeros((size, n_covariates)) if n_covariates else np.zeros((0, 0)),
     )
 
 
@@ -92,7 +96,8 @@ def merge_components(model: PoissonFactorization, g: Globals, n_components: int)
         atom_shape=shape,
         atom_rate=shape.sum(axis=0) if model.normalised else np.maximum(g.atom_rate[..., keep] @ share, 1e-300),
         weights=np.maximum(g.weights[keep] @ joins, WEIGHT_FLOOR),
-        locations=share.T @ g.locations[keep],
+        # Of locations that mean something beside the others (where a kernel is not linear), that of the largest.
+        locations=share.T @ g.locations[keep] if model.kernel.is_linear else g.locations[keep][share.argmax(axis=0)],
     )
 
 

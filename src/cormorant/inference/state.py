@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Self
 
 import numpy as np
@@ -10,9 +10,19 @@ import numpy as np
 from cormorant.models.cnpf import Hyperparameters
 
 
+def _nothing() -> np.ndarray:
+    """Sums, or coefficients, of what rows do not have."""
+    return np.zeros((0, 0))
+
+
+def _some(of_components: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Sums of some components, or of what rows do not have."""
+    return of_components[order] if of_components.size else of_components
+
+
 @dataclass(frozen=True)
 class Globals:
-    """The tuples (a_k, w_k, l_k) and what governs them.
+    """The tuples (a_k, w_k, l_k), what governs them, and how covariates move f.
 
     q(a_ki) = Gamma(shape, rate); ``locations`` has no columns for the uncorrelated models. Normalised models have
     q(a_k) = Dirichlet(shape), whose ``atom_rate`` is the sum of the shapes, so that E a is shape / rate there too.
@@ -26,6 +36,7 @@ class Globals:
     c: float
     hyper: Hyperparameters
     beta: float = 1.0
+    coefficients: np.ndarray = field(default_factory=_nothing)  # Gamma, P x covariates, where there are any
 
     @property
     def n_components(self) -> int:
@@ -112,12 +123,16 @@ class Statistics(Additive):
     curvature: np.ndarray  # pair: sum_u omega_uk (packed E f f^T, E f, 1)
     linear: np.ndarray  # pair: sum_u (slope_uk + omega_uk E F_uk) E f
     bound: float  # the rows' part of the bound
+    regression: np.ndarray = field(default_factory=_nothing)  # 2 x C x (C + P): `regression.regression_sums`
+    information: np.ndarray = field(default_factory=_nothing)  # what the rows tell of Gamma: `regression.information`
+    location_information: np.ndarray = field(default_factory=_nothing)  # of the features, components x R (R + 1) / 2
 
     def reorder(self, order: np.ndarray) -> Statistics:
         """The same with the components in another order."""
-        return Statistics(
-            self.n_rows, self.counts[:, order], self.tables[order], self.log_one[order], self.exposure[..., order],
-            self.share[:, order], self.curvature[:, order], self.linear[:, order], self.bound,
+        return replace(
+            self, counts=self.counts[:, order], tables=self.tables[order], log_one=self.log_one[order],
+            exposure=self.exposure[..., order], share=self.share[:, order], curvature=self.curvature[:, order],
+            linear=self.linear[:, order], location_information=_some(self.location_information, order),
         )  # fmt: skip
 
     def with_unused(self, n_components: int) -> Statistics:
@@ -138,6 +153,7 @@ class Statistics(Additive):
             share=widen(self.share, 1),
             curvature=widen(self.curvature, 1),
             linear=widen(self.linear, 1),
+            location_information=widen(self.location_information, 0) if self.location_information.size else _nothing(),
         )
 
     def blend(self, new: Statistics, rho: float) -> Statistics:

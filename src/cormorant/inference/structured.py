@@ -17,16 +17,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import gammaln
 
 from cormorant.backends.packing import unpack
 from cormorant.backends.select import Backend
-from cormorant.inference import dirichlet
+from cormorant.inference import dirichlet, locations
 from cormorant.inference import globals as update
+from cormorant.inference.atoms import bound_of_atoms, learn_a0, made_up_shape, mean_log_atoms
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import Design, Field, FieldProblem
+from cormorant.inference.field import Design, Field, FieldProblem, precision_of
 from cormorant.inference.links import LINKS, Link
-from cormorant.inference.proportions import proportions, proportions_of_prior
+from cormorant.inference.prior import prior_of
+from cormorant.inference.proportions import proportions, proportions_of_prior, shares_of_prior
+from cormorant.inference.regression import log_prior, told_of_coefficients, update_coefficients, with_level
 from cormorant.inference.scheme import Variational
 from cormorant.inference.state import Globals, Locals, RowPosterior, State, Statistics
 from cormorant.inference.tops import TOPS, Top
@@ -48,7 +51,6 @@ class Effort:
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
 WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
-PRIOR_DRAWS = 8192  # of x, for rows that show nothing
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def evidence(batch: Batch, n: np.ndarray, theta: np.ndarray, ratio: np.ndarray) 
 
 @dataclass(frozen=True)
 class Structured(Variational):
-    """The scheme for one model. Hyper-parameters in ``learn`` (only a0 can be) follow the data."""
+    """The scheme for one model. What is in ``learn`` follows the data: a0, and sigma_l2 of a kernel not linear."""
 
     model: PoissonFactorization
     backend: Backend
@@ -110,30 +112,27 @@ class Structured(Variational):
 
     def view(self, g: Globals) -> View:
         """Everything that depends on the globals alone."""
-        log_atoms = np.log(g.atom_shape) - np.log(g.atom_rate) if self.zero_order else self._mean_log_atoms(g)
+        if self.zero_order:
+            log_atoms = np.log(g.atom_shape) - np.log(g.atom_rate)
+        else:
+            log_atoms = mean_log_atoms(g, self.model.normalised)
         log_top = log_atoms.max(axis=1)
         least = 0.5 * np.log(np.finfo(self.dtype).tiny)
         atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least)).astype(self.dtype)
         return View(g, self.design(g), atoms, log_top, g.atom_mean)
 
-    def _mean_log_atoms(self, g: Globals) -> np.ndarray:
-        """E log a."""
-        return (
-            dirichlet.mean_log(g.atom_shape) if self.model.normalised else digamma(g.atom_shape) - np.log(g.atom_rate)
-        )
-
     def design(self, g: Globals) -> Design:
-        """g_k = (l_k, 1), less the parts that this model lacks."""
-        columns, prior = [g.locations], [1.0] * g.locations.shape[1]
-        if self.model.has_level:
-            columns.append(np.ones((g.n_components, 1)))
-            prior.append(0.0 if self.model.normalised else 1.0 / g.hyper.sigma_m2)
-        return Design.build(np.hstack(columns), np.array(prior))
+        """g_k = (sigma phi(l_k), 1), less the parts that this model lacks."""
+        features = self.model.kernel.features(g.locations, g.hyper.sigma_l2)
+        loadings = np.hstack([features, np.ones((g.n_components, int(self.model.has_level)))])
+        return Design.build(loadings, prior_of(self.model, g.hyper, features.shape[1]))
 
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
         """The field step of a block of rows."""
-        log_rate = batch.log_rate(view.atom_mean)
-        return FieldProblem(view.design, self.link, view.globals.weights, log_rate, self.backend)
+        design = view.design.given(batch.covariates, view.globals.coefficients)
+        weights, log_rate = view.globals.weights, batch.log_rate(view.atom_mean)
+        dtype = precision_of(batch.row_totals.max(initial=0.0) + weights.sum()) if self.zero_order else np.float64
+        return FieldProblem(design, self.link, weights, log_rate, self.backend, dtype)
 
     def _allocate(self, view: View, batch: Batch, field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
         n, theta, ratio = self.backend.allocate(
@@ -158,7 +157,7 @@ class Structured(Variational):
         if start is None:
             field, n = self._begin(view, batch, problem)
         else:
-            field = problem.at(start.mean.astype(np.float64), start.covariance.astype(np.float64))
+            field = problem.at(start.mean.astype(np.float64), start.covariance)
             n = start.n.astype(np.float64)
         theta = ratio = n
         for _ in range(effort.rounds):
@@ -205,11 +204,15 @@ class Structured(Variational):
     def _statistics(self, view: View, batch: Batch, s: Solution, bound: float) -> Statistics:
         e, n, w, field = s.field.expansion, s.n, view.globals.weights, s.field
         offsets, rows, order = batch.by_column
-        product = self.backend.product
+        product, dtype = self.backend.product, s.problem.dtype
         # Without a bound the averaged curvature can be negative, and the location step needs a positive one.
         by_weight = np.maximum(e.shape_curvature, 0.0)
         by_count = n * np.maximum(e.shape_curvature + e.count_curvature, 0.0)
-        features = np.hstack([field.second_moments(), field.mean, np.ones((batch.n_rows, 1))])
+        features = np.hstack(
+            [field.second_moments(self.backend), field.mean.astype(dtype), np.ones((batch.n_rows, 1), dtype)]
+        )
+        curvatures = [product(a.T.astype(dtype), features).astype(np.float64) for a in (by_weight, by_count)]
+        told = {} if batch.covariates is None else told_of_coefficients(s.problem, field, n, batch.covariates)
         return Statistics(
             n_rows=batch.n_rows,
             counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
@@ -217,7 +220,7 @@ class Structured(Variational):
             log_one=e.log_one.sum(axis=0),
             exposure=batch.exposed((w + n) * e.mean_scale),
             share=np.stack([e.shape_slope.sum(axis=0), (n * e.shape_slope).sum(axis=0)]),
-            curvature=np.stack([product(by_weight.T, features), product(by_count.T, features)]),
+            curvature=np.stack(curvatures),
             linear=np.stack(
                 [
                     product((by_weight * field.field_mean - e.shape_slope).T, field.mean),
@@ -225,6 +228,7 @@ class Structured(Variational):
                 ]
             ),
             bound=bound,
+            **told,
         )
 
     def _row_bound(self, view: View, batch: Batch, s: Solution) -> float:
@@ -244,11 +248,10 @@ class Structured(Variational):
             g.weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1]
             for pair in (s.share, s.curvature, s.linear)
         )
-        size = linear.shape[1]
-        shape = h.a0 + s.counts
+        size, shape = linear.shape[1], h.a0 + s.counts
         if self.model.normalised:
             if s.exposure.ndim == 2:
-                shape = self._make_up(g, shape, dirichlet.lacking(s.exposure))
+                shape = made_up_shape(g, shape, dirichlet.lacking(s.exposure), self.zero_order)
             rate = shape.sum(axis=0)
         elif self.link.is_bound and s.exposure.ndim == 1:
             log_total = np.log(g.atom_total)
@@ -258,53 +261,39 @@ class Structured(Variational):
             linear = linear - (np.log(total) - log_total)[:, None] * curvature[:, -1 - size : -1]
         else:
             rate = h.b0 + s.exposure
-        locations = g.locations
+        g = replace(g, atom_shape=shape, atom_rate=rate)
+        if self.model.has_covariates:
+            prior = prior_of(self.model, h, size - self.model.has_level)
+            g = replace(g, coefficients=update_coefficients(s.regression, prior, h.sigma_g2))
         if self.model.has_locations:
-            second = unpack(curvature[:, : -1 - size], size)
-            d = slice(0, locations.shape[1])
-            cross = second[:, d, -1] if self.model.has_level else 0.0
-            locations = update.update_locations(second[:, d, d], linear[:, d] - cross, h.sigma_l2)
-            if self.zero_order and self.model.has_level:
-                # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
-                # for it, it no longer makes every pair of components look positively correlated.
-                held = s.counts.sum(axis=0) + 1e-300
-                locations = locations - held @ locations / held.sum()
+            g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0) + 1e-300)
         if "a0" in self.learn:
-            h = replace(h, a0=self._learn_a0(s, shape, rate, h.a0, h.b0))
-        g = replace(g, atom_shape=shape, atom_rate=rate, locations=locations, hyper=h)
+            a0 = learn_a0(g, s, shape, rate, self.model.normalised, self.zero_order)
+            g = replace(g, hyper=replace(g.hyper, a0=a0))
         return State(g, s, state.n_steps + 1)
 
-    def _make_up(self, g: Globals, shape: np.ndarray, lacking: np.ndarray) -> np.ndarray:
-        """Dirichlet shapes where some columns were looked at less than others (zero-order: counts that they lack)."""
-        if self.zero_order:
-            return shape + lacking * g.atom_mean
-        return dirichlet.update_shape(shape, lacking, g.atom_shape)
-
-    def _learn_a0(self, s: Statistics, shape: np.ndarray, rate: np.ndarray, a0: float, b0: float) -> float:
-        """The shape of the atoms' prior."""
-        if self.model.normalised:
-            return dirichlet.update_a0_collapsed(shape - a0, a0) if self.zero_order else dirichlet.update_a0(shape, a0)
-        if self.zero_order:
-            return update.update_a0_collapsed(s.counts, s.exposure, a0, b0)
-        return update.update_a0(shape, rate, a0, b0)
+    def _relocate(self, g: Globals, second: np.ndarray, linear: np.ndarray, held: np.ndarray) -> Globals:
+        """Locations, and sigma_l2 if it is learned, from sums of omega E f f^T and of what pulls at each g_k."""
+        d = slice(0, second.shape[1] - self.model.has_level)
+        cross = second[:, d, -1] if self.model.has_level else 0.0
+        surrogate = locations.Surrogate(second[:, d, d], linear[:, d] - cross)
+        g = locations.relocate(self.model.kernel, surrogate, g, "sigma_l2" in self.learn)
+        if self.model.kernel.is_linear and self.zero_order and self.model.has_level:
+            # What all locations share is a second row mean: l_bar . d_u + mu_u. Left to mu_u, which has the room
+            # for it, it no longer makes every pair of components look positively correlated.
+            common = held @ g.locations / held.sum()
+            g = replace(g, locations=g.locations - common, coefficients=with_level(g.coefficients, common))
+        return g
 
     def bound(self, g: Globals, statistics: Statistics) -> float:
         """The evidence lower bound: the rows' part, and minus the divergence of the globals from their priors."""
-        h = g.hyper
-        total = statistics.bound + self._bound_of_atoms(g) + self.top.log_prior(g)
+        total = statistics.bound + bound_of_atoms(g, self.model.normalised) + self.top.log_prior(g)
         if self.model.has_locations:
-            total -= 0.5 * (g.locations**2 / h.sigma_l2 + np.log(2 * np.pi * h.sigma_l2)).sum()
+            total += locations.log_prior(self.model.kernel, g.locations, g.hyper.sigma_l2).sum()
+        if self.model.has_covariates:
+            prior = prior_of(self.model, g.hyper, len(g.coefficients) - self.model.has_level)
+            total += log_prior(g.coefficients, prior, g.hyper.sigma_g2)
         return float(total)
-
-    def _bound_of_atoms(self, g: Globals) -> float:
-        """Minus the divergence of q(a) from its prior."""
-        h = g.hyper
-        if self.model.normalised:
-            return dirichlet.log_prior_and_entropy(g.atom_shape, h.a0)
-        shape, rate = g.atom_shape, np.broadcast_to(g.atom_rate, g.atom_shape.shape)
-        prior = h.a0 * np.log(h.b0) - gammaln(h.a0) + (h.a0 - 1.0) * self._mean_log_atoms(g) - h.b0 * shape / rate
-        entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
-        return float((prior + entropy).sum())
 
     def posterior(self, view: View, batch: Batch, want_variance: bool = False) -> RowPosterior:
         """E x (and Var x) of rows seen for the first time; of a normalised model, of their proportions."""
@@ -324,25 +313,22 @@ class Structured(Variational):
     def _proportions(self, view: View, batch: Batch, want_variance: bool) -> RowPosterior:
         """E pi (and Var pi); a row without counts has its prior's."""
         g, shown = view.globals, batch.row_totals > 0
-        mean, variance = (np.tile(part, (batch.n_rows, 1)) for part in proportions_of_prior(g.weights, g.locations))
+        mean, variance = np.empty((2, batch.n_rows, g.n_components))
+        of_empty = view.design.given(batch.take(~shown).covariates, g.coefficients)
+        mean[~shown], variance[~shown] = proportions_of_prior(g.weights, of_empty)
         if shown.any():
             part = batch.take(shown)
             field, n = self.settle(view, part)
-            mean[shown], found = proportions(self._problem(view, part), field, g.weights + n)
-            variance[shown] = found
+            mean[shown], variance[shown] = proportions(self._problem(view, part), field, g.weights + n)
         return RowPosterior(mean, variance if want_variance else None)
 
-    def prior_mean(self, g: Globals) -> np.ndarray:
+    def prior_mean(self, g: Globals, covariates: np.ndarray | None = None) -> np.ndarray:
         """E x_k / sum_j A_j x_j of a row that shows nothing, averaged over draws from its prior, always the same.
 
-        Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean.
+        Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean (and with
+        a Student-t process E x is infinite).
         """
+        design = self.design(g).given(covariates, g.coefficients)
         if self.model.normalised:
-            return proportions_of_prior(g.weights, g.locations)[0]
-        design = self.design(g)
-        spread = 1.0 / np.sqrt(design.prior_precision)
-        f = spread * np.random.default_rng(0).normal(size=(PRIOR_DRAWS, len(spread)))
-        r = self.link.scale(self.backend.product(f, design.loadings.T))
-        gammas = self.backend.sampling.gammas(np.tile(g.weights, (PRIOR_DRAWS, 1)), 0)
-        x = np.maximum(gammas * r, 1e-300)
-        return (x / (x @ g.atom_total)[:, None]).mean(axis=0)
+            return proportions_of_prior(g.weights, design)[0]
+        return shares_of_prior(g.weights, g.atom_total, design, self.link, self.backend)

@@ -1,4 +1,4 @@
-"""The measure at the top, whose weights all rows share: a gamma, a Dirichlet or a beta process, truncated.
+"""The measure at the top, whose weights all rows share: a gamma, Pitman-Yor, Dirichlet or beta process, truncated.
 
 The rows say of the weights, or of beta w_k where there is a beta, sum_k (tables_k log w_k - log_one_k w_k). Each top
 gives the mode of that with its prior, a draw, and the log density of its prior, all in unconstrained coordinates.
@@ -7,6 +7,7 @@ gives the mode of that with its prior, a draw, and the log density of its prior,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -40,28 +41,74 @@ def _log_gamma(value: float, shape: float, rate: float) -> float:
     return float(shape * np.log(rate * value) - gammaln(shape) - rate * value)
 
 
+def _mode_on_log_scale(log_density: Callable[[float], float], value: float) -> float:
+    """exp of the mode of a density on the line; the present value, where a search finds nothing better."""
+    found = minimize_scalar(lambda z: -log_density(z), bounds=(-10.0, 10.0), method="bounded")
+    best = float(found.x)  # pyright: ignore[reportAttributeAccessIssue]
+    return math.exp(best) if log_density(best) > log_density(math.log(value)) else value
+
+
 class GammaTop:
     """s ~ Gamma(alpha, c), v_k ~ Beta(1, alpha), w_k = s v_k prod_{j<k} (1 - v_j)."""
 
     def update(self, g: Globals, tables: np.ndarray, log_one: np.ndarray) -> Globals:
         """Weights, alpha and c."""
         h = g.hyper
-        weights = update.update_weights(tables, log_one, g.weights, g.alpha, g.c)
-        alpha = update.update_alpha(weights, g.alpha, g.c, h.a_alpha, h.b_alpha)
+        discount = self._discount(g)
+        weights = update.update_weights(tables, log_one, g.weights, g.alpha, g.c, discount=discount)
+        alpha = self._mode_of_alpha(g, weights)
         return replace(g, weights=weights, alpha=alpha, c=update.update_c(weights, alpha, h.a_c, h.b_c))
 
     def draw(self, g: Globals, tables: np.ndarray, log_one: np.ndarray, rng: np.random.Generator) -> Globals:
         """Weights, alpha and c."""
         h = g.hyper
-        weights = draws.draw_weights(tables, log_one, g.weights, g.alpha, g.c, rng)
-        alpha = draws.draw_alpha(weights, g.alpha, g.c, h.a_alpha, h.b_alpha, rng)
+        discount = self._discount(g)
+        weights = draws.draw_weights(tables, log_one, g.weights, g.alpha, g.c, rng, discount=discount)
+        alpha = self._draw_alpha(g, weights, rng)
         return replace(g, weights=weights, alpha=alpha, c=draws.draw_c(weights, alpha, h.a_c, h.b_c, rng))
 
     def log_prior(self, g: Globals) -> float:
         """Weights, alpha and c."""
         h = g.hyper
-        of_weights = update.log_prior_weights(g.weights, g.alpha, g.c)
+        of_weights = update.log_prior_weights(g.weights, g.alpha, g.c, discount=self._discount(g))
         return of_weights + _log_gamma(g.alpha, h.a_alpha, h.b_alpha) + _log_gamma(g.c, h.a_c, h.b_c)
+
+    def _discount(self, g: Globals) -> float:
+        """sigma of v_k ~ Beta(1 - sigma, alpha + k sigma)."""
+        return 0.0
+
+    def _mode_of_alpha(self, g: Globals, weights: np.ndarray) -> float:
+        return update.update_alpha(weights, g.alpha, g.c, g.hyper.a_alpha, g.hyper.b_alpha)
+
+    def _draw_alpha(self, g: Globals, weights: np.ndarray, rng: np.random.Generator) -> float:
+        return draws.draw_alpha(weights, g.alpha, g.c, g.hyper.a_alpha, g.hyper.b_alpha, rng)
+
+
+class PitmanYorTop(GammaTop):
+    """s ~ Gamma(alpha, c), v_k ~ Beta(1 - sigma, alpha + k sigma): weights that fall off like k^(-1 / sigma).
+
+    Those of a gamma process fall off exponentially, so this one keeps more small components. sigma = 0 is ``GammaTop``.
+    """
+
+    def _discount(self, g: Globals) -> float:
+        return g.hyper.discount
+
+    def _mode_of_alpha(self, g: Globals, weights: np.ndarray) -> float:
+        return _mode_on_log_scale(self._density_of_alpha(g, weights), g.alpha)
+
+    def _draw_alpha(self, g: Globals, weights: np.ndarray, rng: np.random.Generator) -> float:
+        return math.exp(draws.draw_slice(self._density_of_alpha(g, weights), math.log(g.alpha), rng))
+
+    def _density_of_alpha(self, g: Globals, weights: np.ndarray) -> Callable[[float], float]:
+        """Log density of log alpha, which the total and every stick know of."""
+        h = g.hyper
+
+        def log_density(log_alpha: float) -> float:
+            alpha = math.exp(log_alpha)
+            of_weights = update.log_prior_weights(weights, alpha, g.c, discount=h.discount)
+            return of_weights + h.a_alpha * log_alpha - h.b_alpha * alpha
+
+        return log_density
 
 
 class DirichletTop:
@@ -141,15 +188,13 @@ class BetaTop:
         return (p - 1.0) * np.log(w) + (alpha - 1.0) * np.log1p(-w) - betaln(p, alpha)
 
     def _mode_of_alpha(self, w: np.ndarray, alpha: float, a: float, b: float) -> float:
-        """The mode over log alpha; the present value, where a search finds nothing better."""
+        """The mode over log alpha."""
 
-        def negative(log_alpha: float) -> float:
+        def log_density(log_alpha: float) -> float:
             value = math.exp(log_alpha)
-            return -float(self._log_density(w, value).sum() + a * log_alpha - b * value)
+            return float(self._log_density(w, value).sum() + a * log_alpha - b * value)
 
-        found = minimize_scalar(negative, bounds=(-10.0, 10.0), method="bounded")
-        best = float(found.x)  # pyright: ignore[reportAttributeAccessIssue]
-        return math.exp(best) if negative(best) < negative(math.log(alpha)) else alpha
+        return _mode_on_log_scale(log_density, alpha)
 
     def _draw_alpha(self, w: np.ndarray, alpha: float, a: float, b: float, rng: np.random.Generator) -> float:
         """A slice of log alpha. Of a weight at LEAST it is known only that it is no larger."""
@@ -167,4 +212,9 @@ class BetaTop:
         return math.exp(draws.draw_slice(log_density, math.log(alpha), rng))
 
 
-TOPS: dict[str, Top] = {"dirichlet": DirichletTop(), "gamma": GammaTop(), "beta": BetaTop()}
+TOPS: dict[str, Top] = {
+    "dirichlet": DirichletTop(),
+    "gamma": GammaTop(),
+    "beta": BetaTop(),
+    "pitman-yor": PitmanYorTop(),
+}

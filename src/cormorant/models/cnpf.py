@@ -8,7 +8,14 @@ The generative story, truncated at T components:
     d_u ~ N(0, I_D)                      mu_u ~ N(0, sigma_m^2)       F_uk = l_k . d_u + mu_u
     x_uk ~ Gamma(w_k, 1 / r(F_uk))       y_ui ~ Poisson(e_u sum_k x_uk a_ki)
 
-with r = exp (CNPF) or softplus (softplus-CNPF). Scaled HGP: all l_k = 0. HGP: all l_k = 0 and all mu_u = 0.
+with r = exp (CNPF) or softplus (softplus-CNPF). Scaled HGP: all l_k = 0. HGP: all l_k = 0 and all mu_u = 0. The weights
+may also come from another process (below), and F have another covariance than the linear one (`kernels`).
+
+The models with locations also come with covariates theta_u of the rows, which move the mean of f_u = (d_u, mu_u),
+
+    f_u ~ N(Gamma theta_u, diag(1, .., 1, sigma_m^2))                 Gamma_pc ~ N(0, sigma_g^2 Var f_up)
+
+and with a Student-t process in place of the Gaussian: d_u ~ N(Gamma theta_u, I / tau_u), tau_u ~ Gamma(nu / 2, nu / 2).
 
 DILN, the discrete infinite logistic normal, takes the totals N_u of the rows as given and normalises the weights:
 
@@ -16,10 +23,11 @@ DILN, the discrete infinite logistic normal, takes the totals N_u of the rows as
     a_k ~ Dirichlet(a0, .., a0)          beta ~ Gamma(a_beta, b_beta)
     y_u ~ Multinomial(N_u, sum_k pi_uk a_k)
 
-The measure that all rows share, the top, is one of
+The process that the tuples (a_k, w_k, l_k) come from, the measure at the top that all rows share, is one of
 
-    dirichlet   v_k ~ Beta(1, alpha), v_T = 1, w_k = v_k prod_{j<k} (1 - v_j): the weights sum to one
     gamma       w as above, with s; beta = 1, since c scales the weights already
+    pitman-yor  the same with v_k ~ Beta(1 - sigma, alpha + k sigma), sigma the discount: a tail of small weights
+    dirichlet   v_k ~ Beta(1, alpha), v_T = 1, w_k = v_k prod_{j<k} (1 - v_j): the weights sum to one, beta scales them
     beta        w_k ~ Beta(alpha / T, alpha): the beta process of mass one and concentration alpha, truncated
 
 HDP, the hierarchical Dirichlet process: DILN's dirichlet top and all l_k = 0.
@@ -35,6 +43,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cormorant.models.kernels import Kernel, Linear
+
 
 @dataclass(frozen=True)
 class PoissonFactorization:
@@ -46,7 +56,10 @@ class PoissonFactorization:
     has_mean: bool  # mu_u ~ N(0, sigma_m^2)
     has_locations: bool  # l_k . d_u
     normalised: bool = False  # whether weights are proportions, and atoms Dirichlet; then mu_u has a flat prior
-    top: str = "gamma"  # the measure that all rows share: "gamma", "dirichlet" or "beta"
+    top: str = "gamma"  # the process of the tuples: "gamma", "pitman-yor", "dirichlet" or "beta"
+    kernel: Kernel = Linear()  # noqa: RUF009 (it is frozen); what the locations mean: F_uk = sigma phi(l_k) . d_u + mu_u
+    has_covariates: bool = False  # whether the mean of f_u is Gamma theta_u
+    heavy_tails: bool = False  # whether d_u is a Student-t variable
 
     @property
     def has_level(self) -> bool:
@@ -93,10 +106,15 @@ class Hyperparameters:
     b_c: float = 0.01
     a_beta: float = 1.0
     b_beta: float = 0.01
+    discount: float = 0.5  # sigma of a Pitman-Yor process
+    sigma_g2: float = 1.0  # variance of a coefficient of the covariates, in units of Var f
+    df: float = 4.0  # nu, degrees of freedom of a Student-t process
 
     def __post_init__(self) -> None:
+        if not 0 <= self.discount < 1:
+            raise ValueError(f"discount must be at least 0 and below 1, got {self.discount!r}.")
         for name, value in vars(self).items():
-            if not (np.isfinite(value) and value > 0):
+            if name != "discount" and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
 
 

@@ -7,6 +7,7 @@ from cormorant.explore.figures.checks import predictive_check, predictive_checks
 from cormorant.explore.figures.comparison import model_comparison
 from cormorant.explore.figures.components import component_panels
 from cormorant.explore.figures.convergence import convergence
+from cormorant.explore.figures.effects import covariate_effects
 from cormorant.explore.figures.graph import correlation_graph
 from cormorant.explore.figures.heatmap import correlation_heatmap
 from cormorant.explore.figures.images import component_images
@@ -18,6 +19,7 @@ __all__ = [
     "convergence",
     "correlation_graph",
     "correlation_heatmap",
+    "covariate_effects",
     "model_comparison",
     "predictive_check",
     "predictive_checks",

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from cormorant.backends.packing import pack_indices, unpack
 from cormorant.inference.field import Design
+from cormorant.inference.prior import Prior
 from cormorant.models.features import FeaturePriors
 
 BLOCK = 1024  # rows visited at a time: bounds the memory, changes nothing else
@@ -84,7 +85,7 @@ class FeatureGlobals:
     @property
     def design(self) -> Design:
         """The locations as the field step wants them."""
-        return Design.build(self.locations, np.ones(self.locations.shape[1]))
+        return Design.build(self.locations, Prior(np.ones(self.locations.shape[1])))
 
     @property
     def scales(self) -> np.ndarray:

@@ -1,0 +1,40 @@
+"""Covariates of rows from a file: a table with a header, a line a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cormorant.data import Counts
+
+
+def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
+    """Covariates in the order of the rows of ``counts``.
+
+    Where the rows have names and the first column of the file holds all of them, lines are matched by name, else by
+    their order.
+    """
+    if source is None:
+        return None
+    import pandas as pd
+
+    if not source.is_file():
+        raise FileNotFoundError(f"--covariates {source} is not a file; give a table (csv, tsv) with a header.")
+    table = pd.read_csv(source, sep="\t" if ".tsv" in source.suffixes else ",")
+    if table.shape[1] == 0:
+        raise ValueError(f"--covariates {source} must have a header with the names of the covariates.")
+    first = table[table.columns[0]].astype(str)
+    if counts.row_names is not None and set(counts.row_names) <= set(first):
+        if first.duplicated().any():
+            twice = first[first.duplicated()].iloc[0]
+            raise ValueError(f"--covariates {source} must name a row once; {twice} is there twice.")
+        return table.iloc[:, 1:].set_axis(first).loc[list(counts.row_names)].reset_index(drop=True)
+    if len(table) != counts.n_rows:
+        names = " by name" if counts.row_names is not None else ""
+        raise ValueError(
+            f"--covariates {source} must have a line for each of the {counts.n_rows} rows{names}; it has {len(table)}."
+        )
+    return table

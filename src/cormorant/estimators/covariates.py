@@ -1,0 +1,207 @@
+"""Covariates of rows as numbers: a formula, and what it remembers of a fit, so that new rows are coded alike.
+
+Columns are centred and scaled by the fit's mean and standard deviation: an intercept would only shift what the atoms'
+scales already fit, and the ridge prior then weighs every column alike. Effects are reported per unit all the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cormorant.estimators.formulas import check_formula
+
+FORMULA = "~ age + C(sex)"  # the example that errors give
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How covariates become columns theta."""
+
+    names: list[str]  # of the columns
+    centre: list[float]
+    scale: list[float]  # one where a column is constant
+    formula: str | None  # None: the covariates are numbers already
+    variables: list[str]  # that the formula needs
+    levels: dict[str, list[Any]]  # of each factor that is categorical
+    kinds: dict[str, str]  # of every factor
+    states: dict[str, Any]  # of transformations that look at all rows, such as splines
+
+    @classmethod
+    def learn(cls, covariates: Any, formula: str | None, n_rows: int) -> tuple[Encoding, np.ndarray]:
+        """The encoding of the rows of a fit, and their theta."""
+        if isinstance(covariates, pd.DataFrame):
+            _check_length(covariates, n_rows)
+            matrix, parts = _expand(covariates, _all_columns(covariates) if formula is None else formula)
+        elif formula is not None:
+            raise ValueError(
+                f"formula = {formula!r} names columns, so covariates must be a data frame; got {_kind(covariates)}."
+            )
+        else:
+            matrix = _numbers(covariates, n_rows)
+            parts = {
+                "names": [f"covariate {c}" for c in range(matrix.shape[1])],
+                "formula": None, "variables": [], "levels": {}, "kinds": {}, "states": {},
+            }  # fmt: skip
+        if matrix.shape[1] == 0:
+            raise ValueError(f"covariates must have a column, for example by the formula {FORMULA!r}; they have none.")
+        centre, scale = matrix.mean(axis=0), matrix.std(axis=0)
+        scale[scale <= 1e-12 * np.abs(centre)] = 1.0
+        encoding = cls(centre=centre.tolist(), scale=scale.tolist(), **parts)
+        return encoding, (matrix - centre) / scale
+
+    def encode(self, covariates: Any, n_rows: int) -> np.ndarray:
+        """theta of new rows."""
+        if self.formula is None:
+            matrix = _numbers(covariates, n_rows)
+            if matrix.shape[1] != len(self.names):
+                raise ValueError(
+                    f"covariates must have the {len(self.names)} columns of the fit; got {matrix.shape[1]}."
+                )
+        else:
+            if not isinstance(covariates, pd.DataFrame):
+                wanted = ", ".join(self.variables)
+                raise ValueError(
+                    f"covariates must be a data frame with the columns {wanted}, as in the fit; "
+                    f"got {_kind(covariates)}."
+                )
+            _check_length(covariates, n_rows)
+            matrix = _expand(covariates, self.formula, self)[0]
+        return (matrix - np.array(self.centre)) / np.array(self.scale)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a file; whole-number keys of states become pairs."""
+        return {**asdict(self), "states": _to_plain(self.states), "levels": _to_plain(self.levels)}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Encoding:
+        """From a file. A formula is code, so it is checked again."""
+        if document["formula"] is not None:
+            check_formula(document["formula"])
+        return cls(**{**document, "states": _from_plain(document["states"]), "levels": _from_plain(document["levels"])})
+
+
+def _all_columns(frame: pd.DataFrame) -> str:
+    """The formula of a frame that comes without one."""
+    if any("`" in str(name) for name in frame.columns):
+        raise ValueError("the columns of covariates must have no ` in their names; rename them.")
+    return "~ " + " + ".join(f"`{name}`" for name in frame.columns)
+
+
+def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    """Columns of the formula, less the intercept, and what was learned on the way."""
+    from formulaic import ModelSpec
+    from formulaic.errors import DataMismatchWarning, FormulaicError
+    from formulaic.parser.types import Factor
+
+    check_formula(formula)
+    frame = frame.rename(columns=str).reset_index(drop=True)
+    state: dict[str, Any] = {}
+    if known is not None:
+        kinds = {name: Factor.Kind(kind) for name, kind in known.kinds.items()}
+        memory = {name: {"categories": known.levels[name]} if name in known.levels else {} for name in kinds}
+        state = {
+            "encoder_state": {name: (kind, memory[name]) for name, kind in kinds.items()},
+            "transform_state": {name: dict(found) for name, found in known.states.items()},
+        }
+    try:
+        spec: Any = ModelSpec(formula=formula, na_action="ignore", output="pandas", **state)  # type: ignore[arg-type]
+        needed = sorted(map(str, spec.required_variables))
+        _check_columns(frame, needed)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is not finite is told below
+            warnings.simplefilter("error", DataMismatchWarning)
+            matrix = spec.get_model_matrix(frame, context={})
+    except DataMismatchWarning as warning:
+        levels = (
+            "; ".join(f"{name}: {', '.join(map(str, found))}" for name, found in known.levels.items()) if known else ""
+        )
+        raise ValueError(
+            f"covariates must have levels that the fit saw ({levels}); {str(warning).partition('. They')[0]}."
+        ) from None
+    except (FormulaicError, NameError, SyntaxError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"formula = {formula!r} could not be worked out for these covariates: {reason}") from None
+    learned = matrix.model_spec
+    kept = [name for name in matrix.columns if name != "Intercept"]
+    if known is not None and kept != known.names:
+        raise ValueError(
+            f"covariates must be of the kinds that they had in the fit, giving {', '.join(known.names)}; "
+            f"they give {', '.join(kept)}."
+        )
+    values = matrix[kept].to_numpy(np.float64)
+    _check_finite(values, kept)
+    return values, {
+        "names": kept,
+        "formula": formula,
+        "variables": needed,
+        "levels": {n: s["categories"] for n, (_, s) in learned.encoder_state.items() if "categories" in s},
+        "kinds": {n: kind.value for n, (kind, _) in learned.encoder_state.items()},
+        "states": dict(learned.transform_state),
+    }
+
+
+def _check_columns(frame: pd.DataFrame, needed: list[str]) -> None:
+    """Everything that the formula needs is there, and nothing of it is missing."""
+    absent = [name for name in needed if name not in frame.columns]
+    if absent:
+        raise ValueError(
+            f"covariates must have the columns {', '.join(needed)}; {', '.join(absent)} is not among "
+            f"{', '.join(map(str, frame.columns))}."
+        )
+    for name in needed:
+        missing = np.flatnonzero(frame[name].isna())
+        if len(missing):
+            raise ValueError(
+                f"covariates must have no missing values; {len(missing)} rows lack {name}, row {missing[0]} first. "
+                "Drop those rows, fill them in, or make 'unknown' a level."
+            )
+
+
+def _numbers(covariates: Any, n_rows: int) -> np.ndarray:
+    """A matrix of finite numbers."""
+    expected = f"covariates must be a data frame or {n_rows} rows x columns of numbers"
+    try:
+        matrix = np.asarray(covariates, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{expected}; got {_kind(covariates)}.") from None
+    if matrix.ndim != 2:
+        raise ValueError(f"{expected}; got shape {matrix.shape}.")
+    _check_length(matrix, n_rows)
+    _check_finite(matrix, [str(c) for c in range(matrix.shape[1])])
+    return matrix
+
+
+def _check_length(covariates: Any, n_rows: int) -> None:
+    if len(covariates) != n_rows:
+        raise ValueError(f"covariates must have a row for each of the {n_rows} rows of X; got {len(covariates)}.")
+
+
+def _check_finite(matrix: np.ndarray, names: list[str]) -> None:
+    rows, columns = np.nonzero(~np.isfinite(matrix))
+    if len(rows):
+        value = matrix[rows[0], columns[0]]
+        raise ValueError(f"covariates must be finite; column {names[columns[0]]} of row {rows[0]} is {value}.")
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _to_plain(value: Any) -> Any:
+    """Numbers, lists and pairs for what formulas remember."""
+    if isinstance(value, dict):
+        return {"pairs": [[_to_plain(k), _to_plain(v)] for k, v in value.items()]}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_to_plain(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _from_plain(value: Any) -> Any:
+    """The inverse of ``_to_plain``."""
+    if isinstance(value, dict):
+        return {_from_plain(k): _from_plain(v) for k, v in value["pairs"]}
+    return [_from_plain(v) for v in value] if isinstance(value, list) else value

@@ -1,0 +1,43 @@
+"""What estimators know of rows beside their counts: covariates, coded as in the fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cormorant.estimators.covariates import Encoding
+from cormorant.models.cnpf import PoissonFactorization
+
+
+class CovariatesMixin:
+    """The encoding that a fit learns, and the theta of rows by it."""
+
+    if TYPE_CHECKING:
+        model: ClassVar[PoissonFactorization]
+        formula: str | None
+
+    _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
+
+    def _learn_encoding(self, covariates: Any, n_rows: int, first: bool) -> None:
+        """Remember how covariates are coded; a fit that goes on codes them as it began to."""
+        if not first:
+            return
+        if covariates is not None and not self.model.has_locations:
+            raise ValueError(
+                f"covariates move components through their locations, and {type(self).__name__} has none; "
+                "fit CNPF, SoftplusCNPF or DILN."
+            )
+        if covariates is None and self.formula is not None:
+            raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
+        self._encoding = None if covariates is None else Encoding.learn(covariates, self.formula, n_rows)[0]
+
+    def _theta(self, covariates: Any, n_rows: int) -> np.ndarray | None:
+        """Covariates coded as in the fit, whose rows had some or had none."""
+        if covariates is None and self._encoding is not None:
+            raise ValueError(
+                f"covariates must be given: the model was fitted with {', '.join(self._encoding.names[:5])}."
+            )
+        if covariates is not None and self._encoding is None:
+            raise ValueError("covariates must be left out: the model was fitted without any.")
+        return None if self._encoding is None else self._encoding.encode(covariates, n_rows)

@@ -1,0 +1,332 @@
+"""Covariates: what is accepted, how new rows are coded, planted effects, saving."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linear_sum_assignment
+
+from cormorant import CNPF, DILN, HGP, SoftplusCNPF, compare, load
+from cormorant.data import hold_out
+from cormorant.datasets import simulate
+from cormorant.estimators.covariates import Encoding
+
+# Four components at the corners of a tetrahedron: every pair is told apart by the locations.
+CORNERS = 0.6 * np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+
+
+def frame_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50.0, 10.0, n),
+            "sex": rng.choice(["f", "m"], n),
+            "region": pd.Categorical(rng.choice(["east", "west", "south"], n)),
+            "two words": rng.integers(0, 4, n),
+        }
+    )
+
+
+def planted(model="cnpf", seed=0, n_rows=250, **options):
+    return simulate(
+        model, n_rows, 40, 4, 3, row_total=60.0, weight=1.0, locations=CORNERS, n_covariates=2, sigma_g2=0.5,
+        seed=seed, **options,
+    )  # fmt: skip
+
+
+def matched(model, sim):
+    """Numbers of the fitted components that stand for the planted ones."""
+    unit = [a / np.linalg.norm(a, axis=1, keepdims=True) for a in (sim.atoms, model.components_)]
+    return linear_sum_assignment(-(unit[0] @ unit[1].T))[1]
+
+
+def true_effects(model, sim, order):
+    """Planted effects, less their mean weighted as the fit weighs it."""
+    share = model.usage_[order] / model.usage_[order].sum()
+    return sim.effects - share @ sim.effects
+
+
+QUICK = {"n_components": 6, "n_dims": 3, "random_state": 0, "max_epochs": 8, "validation": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return planted(n_rows=60).counts, frame_of(60)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    model = CNPF(**QUICK, inference="structured", formula="~ age + C(sex)")
+    return model.fit(data[0], covariates=data[1])
+
+
+class TestEncoding:
+    @pytest.mark.parametrize(
+        "formula",
+        [
+            None, "~ age + C(sex)", "~ bs(age, df=4) + region * sex", "~ 0 + region + scale(age) + C(sex, contr.sum)",
+            "~ poly(age, 2) + C(`two words`)", "~ log(age + 100) + np.exp(-age / 10)",
+        ],
+    )  # fmt: skip
+    def test_new_rows_are_coded_as_those_of_the_fit_also_from_a_file(self, formula):
+        frame = frame_of(50)
+        encoding, theta = Encoding.learn(frame, formula, 50)
+        again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+        assert again == encoding
+        assert_allclose(again.encode(frame.iloc[[3, 7]], 2), theta[[3, 7]], atol=1e-12)
+        assert "Intercept" not in encoding.names
+
+    def test_columns_are_centred_and_scaled_but_for_constant_ones(self):
+        _, theta = Encoding.learn(np.column_stack([np.arange(5.0), np.full(5, 0.1)]), None, 5)
+        assert_allclose(theta.mean(axis=0), 0.0, atol=1e-12)
+        assert_allclose(theta.std(axis=0), [1.0, 0.0], atol=1e-12)
+
+    @pytest.mark.parametrize(
+        ("formula", "said"),
+        [
+            ("y ~ age", "nothing on the left"),
+            ("~ nope", "nope is not among age, sex"),
+            ("~ age +", "formula must say"),
+            ("~ open('x')", "may not call open"),
+            ("~ np.load('x')", "may not use np.load"),
+            ("~ age.__class__", "may not use age.__class__"),
+            ("~ 1", "must have a column"),
+            ("~ log(age - 1000)", "must be finite; column log"),
+            (3, "got 3"),
+        ],
+    )
+    def test_formulas_that_are_refused(self, formula, said):
+        with pytest.raises(ValueError, match=said.replace("(", "\\(")):
+            Encoding.learn(frame_of(20), formula, 20)
+
+    @pytest.mark.parametrize(
+        ("covariates", "said"),
+        [
+            (frame_of(19), "a row for each of the 20 rows of X; got 19"),
+            (frame_of(20).assign(sex=[None, *["f"] * 19]), "no missing values; 1 rows lack sex, row 0 first"),
+            (np.ones(20), "got shape \\(20,\\)"),
+            (np.full((20, 1), np.nan), "must be finite; column 0 of row 0 is nan"),
+            ("age", "covariates must be a data frame or 20 rows x columns of numbers; got str"),
+        ],
+    )
+    def test_covariates_that_are_refused(self, covariates, said):
+        with pytest.raises(ValueError, match=said):
+            Encoding.learn(covariates, None, 20)
+
+    @pytest.mark.parametrize(
+        ("covariates", "said"),
+        [
+            (frame_of(9).assign(sex="x"), r"levels that the fit saw \(C\(sex\): f, m\).*'x'"),
+            (frame_of(9)[["age"]], "sex is not among age"),
+            (np.ones((9, 2)), "a data frame with the columns age, sex"),
+            (frame_of(9).assign(age="old"), "of the kinds that they had in the fit"),
+        ],
+    )
+    def test_new_rows_that_are_refused(self, covariates, said):
+        encoding, _ = Encoding.learn(frame_of(30), "~ age + C(sex)", 30)
+        with pytest.raises(ValueError, match=said):
+            encoding.encode(covariates, 9)
+
+    def test_a_formula_needs_names(self):
+        with pytest.raises(ValueError, match=r"covariates must be a data frame; got ndarray"):
+            Encoding.learn(np.ones((4, 1)), "~ age", 4)
+
+
+class TestInterface:
+    def test_a_fit_without_covariates_is_what_it_was(self, data):
+        plain, given = (CNPF(**QUICK, inference="structured").fit(data[0], covariates=c) for c in (None, None))
+        zero = CNPF(**QUICK, inference="structured").fit(data[0], covariates=np.zeros((60, 1)))
+        assert_array_equal(plain.locations_, given.locations_)
+        assert_allclose(zero.components_, plain.components_, rtol=1e-3)  # single precision
+        assert not hasattr(plain, "covariate_effects_")
+        assert_array_equal(zero.covariate_effects_, 0.0)
+
+    def test_new_rows_need_theirs(self, fitted, data):
+        counts, frame = data
+        for call in (
+            fitted.transform,
+            fitted.score,
+            fitted.perplexity,
+            fitted.column_probabilities,
+            fitted.top_columns,
+        ):
+            with pytest.raises(ValueError, match="covariates must be given: the model was fitted with age, C"):
+                call(counts)
+            call(counts.rows([0, 1, 2]), covariates=frame.iloc[[0, 1, 2]])
+        with pytest.raises(ValueError, match="left out: the model was fitted without any"):
+            CNPF(**QUICK, inference="structured").fit(counts).transform(counts, covariates=frame)
+
+    def test_rows_that_show_nothing_are_told_by_their_covariates(self, data):
+        """A planted difference decides what an empty row is predicted to show."""
+        kind = np.arange(120) % 2
+        y = np.random.default_rng(0).poisson(np.where((np.arange(8) < 4) == (kind[:, None] == 1), 4.0, 0.5))
+        model = CNPF(2, 2, inference="structured", random_state=0, validation=0).fit(y, covariates=kind[:, None])
+        found = model.column_probabilities(np.zeros((2, 8), int), covariates=[[0], [1]])
+        assert found[1, :4].sum() > 0.6 > 0.4 > found[0, :4].sum()
+
+    @pytest.mark.parametrize("inference", ["structured", "gibbs"])
+    @pytest.mark.parametrize("cls", [CNPF, DILN, SoftplusCNPF])
+    def test_saved_models_code_new_rows_alike(self, cls, inference, data, tmp_path):
+        counts, frame = data
+        model = cls(**QUICK, inference=inference, n_sweeps=6, formula="~ bs(age, df=3) + C(sex)")
+        model.fit(counts, covariates=frame).save(tmp_path / "model")
+        again = load(tmp_path / "model")
+        assert_array_equal(again.covariate_effects_, model.covariate_effects_)
+        assert_array_equal(again.covariate_effects_interval_, model.covariate_effects_interval_)
+        some = np.arange(5)
+        assert again.score(counts.rows(some), covariates=frame.iloc[some]) == model.score(
+            counts.rows(some), covariates=frame.iloc[some]
+        )
+
+    @pytest.mark.parametrize("inference", ["structured", "auto"])  # auto: the sampler, which steps go on from
+    @pytest.mark.parametrize("kernel", ["rbf", "matern", "brownian", "groups"])
+    def test_go_with_every_kernel_and_field(self, kernel, inference, data, tmp_path):
+        """Gamma has a row for each feature, and one for mu_u; a saved model has the same effects and goes on alike."""
+        counts, frame = data
+        options = {**QUICK, "inference": inference, "n_sweeps": 6, "kernel": kernel, "n_frequencies": 4}
+        model = CNPF(**options, field="student-t", formula="~ age").fit(counts, covariates=frame)
+        again = load(model.save(tmp_path / "model"))
+        assert model._globals.coefficients.shape == (model.loadings_.shape[1] + 1, 1)
+        low, high = model.covariate_effects_interval_
+        assert np.isfinite(high - low).all()
+        assert_array_equal(again.covariate_effects_interval_, model.covariate_effects_interval_)
+        assert again.score(counts, covariates=frame) == model.score(counts, covariates=frame)
+        steps = [one.partial_fit(counts, covariates=frame).covariate_effects_ for one in (model, again)]
+        assert_array_equal(*steps)
+
+    def test_steps_go_on_with_the_first_coding(self, data):
+        counts, frame = data
+        model = CNPF(**QUICK, inference="structured", formula="~ age + C(sex)")
+        for part in np.array_split(np.arange(60), 3):
+            model.partial_fit(counts.rows(part), covariates=frame.iloc[part])
+        assert model._encoding == Encoding.learn(frame.iloc[:20], "~ age + C(sex)", 20)[0]
+        assert np.isfinite(model.covariate_effects_interval_).all()
+        with pytest.raises(ValueError, match="covariates must be given"):
+            model.partial_fit(counts)
+
+    def test_one_whole_step_is_a_batch_step(self, data):
+        """partial_fit's first step has rho below one but nothing to average with: that of one epoch of fit."""
+        counts, frame = data
+        options = {**QUICK, "inference": "structured", "max_epochs": 1, "formula": "~ age"}
+        seen = []
+        step = CNPF(**options, callbacks=[lambda info, state: seen.append(state)]).partial_fit(counts, covariates=frame)
+        assert_array_equal(seen[0].globals.coefficients, step._globals.coefficients)
+        assert np.abs(step._globals.coefficients).max() > 0
+
+    def test_threads_change_nothing(self, data):
+        ends = [
+            CNPF(**QUICK, n_sweeps=4, n_jobs=jobs).fit(data[0], covariates=data[1]).covariate_effects_
+            for jobs in (1, 2)
+        ]
+        assert_array_equal(*ends)
+
+    def test_who_has_no_use_for_them(self, data):
+        with pytest.raises(ValueError, match="HGP has none; fit CNPF"):
+            HGP(4).fit(data[0], covariates=data[1])
+        with pytest.raises(ValueError, match="neither covariates nor a Student-t field"):
+            CNPF(4, inference="mean-field").fit(data[0], covariates=data[1])
+        with pytest.raises(ValueError, match="formula = '~ age' needs covariates"):
+            CNPF(4, formula="~ age").fit(data[0])
+
+    def test_compare_gives_them_to_the_models_that_take_them(self, data):
+        found = compare(
+            data[0], ["hgp", "cnpf"], n_held_out=20, covariates=data[1], n_components=4, n_dims=2,
+            inference="structured", max_epochs=3, formula="~ age",
+        )  # fmt: skip
+        assert found.models["cnpf"].covariate_names_.tolist() == ["age"]
+        assert not hasattr(found.models["hgp"], "covariate_names_")
+
+
+class TestPlantedEffects:
+    @pytest.mark.parametrize(("cls", "inference"), [(CNPF, "structured"), (CNPF, "gibbs"), (DILN, "gibbs")])
+    def test_signs(self, cls, inference):
+        """Effects of a third and more, which no draw of 250 rows should turn around."""
+        sim = planted(cls.model.name, seed=1)
+        model = cls(4, 3, inference=inference, random_state=0, n_chains=1, n_sweeps=120).fit(
+            sim.counts, covariates=sim.covariates
+        )
+        order = matched(model, sim)
+        truth = true_effects(model, sim, order)
+        large = np.abs(truth) > 0.35
+        assert large.sum() >= 2
+        assert_array_equal(np.sign(model.covariate_effects_[order][large]), np.sign(truth[large]))
+
+    def test_effects_are_per_unit(self):
+        """Years in place of decades: a tenth of the effect, whatever the ridge."""
+        sim = planted(seed=1)
+        options = {**QUICK, "inference": "structured", "allocation": "digamma"}
+        by_unit = [
+            CNPF(**options).fit(sim.counts, covariates=c * sim.covariates).covariate_effects_ for c in (1.0, 10.0)
+        ]
+        assert_allclose(by_unit[1], by_unit[0] / 10.0, rtol=1e-6, atol=1e-9)
+
+    def test_what_is_relative_has_no_mean(self):
+        sim = planted(seed=1)
+        model = CNPF(**QUICK, inference="structured").fit(sim.counts, covariates=sim.covariates)
+        assert_allclose(model.usage_ @ model.covariate_effects_, 0.0, atol=1e-10)
+        whole = model._effects(relative=False).mean
+        assert_allclose(whole - model.usage_ @ whole, model.covariate_effects_, atol=1e-10)
+
+    @pytest.mark.parametrize("inference", ["structured", "gibbs"])
+    @pytest.mark.parametrize("kernel", ["rbf", "groups"])
+    def test_signs_under_another_kernel(self, kernel, inference):
+        """What the fit with the linear kernel found of them is carried over, and goes on from there."""
+        sim = planted(seed=1)
+        options = {"kernel": kernel, "n_frequencies": 8, "n_chains": 1, "n_sweeps": 120, "random_state": 0}
+        model = CNPF(4, 4, inference=inference, **options).fit(sim.counts, covariates=sim.covariates)
+        order = matched(model, sim)
+        truth = true_effects(model, sim, order)
+        large = np.abs(truth) > 0.35
+        assert large.sum() >= 2
+        assert_array_equal(np.sign(model.covariate_effects_[order][large]), np.sign(truth[large]))
+
+    def coverage(self, seeds):
+        """Share of the 90% intervals that hold the planted effect, and how many there are that say something new."""
+        inside = []
+        for seed in seeds:
+            sim = planted("diln", seed=seed, n_rows=300)
+            model = DILN(4, 3, random_state=0, n_chains=1, n_sweeps=400, n_samples=200)
+            model.fit(sim.counts, covariates=sim.covariates)
+            order = matched(model, sim)
+            low, high = model.covariate_effects_interval_[:, order]
+            truth = true_effects(model, sim, order)
+            inside.append(((low <= truth) & (truth <= high)).mean())
+        return float(np.mean(inside)), 6 * len(inside)  # of four relative effects of a covariate three are free
+
+    @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(20), marks=pytest.mark.slow)])
+    def test_intervals_hold_them(self, seeds):
+        """Nine in ten, less three standard errors."""
+        share, n = self.coverage(seeds)
+        assert share > 0.9 - 3.0 * np.sqrt(0.09 / n)
+
+
+class TestHeavyTails:
+    def test_outliers_are_predicted_better(self):
+        """Rows of a Student-t process with 1.2 degrees of freedom; three seeds in three gained 1% or more here."""
+        sim = simulate("diln", 600, 60, 4, 3, row_total=60.0, weight=2.0, locations=CORNERS / 1.2, df=1.2, seed=1)
+        split = hold_out(sim.counts, 200, 1)
+        options = {"validation": 0, "max_epochs": 40, "n_chains": 1, "n_sweeps": 90, "random_state": 0}
+        found = [
+            CNPF(4, 3, inference="gibbs", field=field, df=1.2, **options)
+            .fit(split.train)
+            .perplexity(split.held_out, 0.5)
+            for field in ("gaussian", "student-t")
+        ]
+        assert found[1] < found[0]
+
+    def test_is_saved_and_reported(self, data, tmp_path):
+        model = CNPF(**QUICK, inference="structured", field="student-t", df=3.0).fit(data[0])
+        assert model.hyperparameters_["df"] == 3.0
+        model.save(tmp_path / "model")
+        again = load(tmp_path / "model")
+        assert again.field == "student-t"
+        assert again.score(data[0]) == model.score(data[0])
+
+    def test_fields_that_are_refused(self, data):
+        with pytest.raises(ValueError, match="field must be one of gaussian, student-t; got 'cauchy'"):
+            CNPF(4, field="cauchy").fit(data[0])
+        with pytest.raises(ValueError, match="df must be a positive number"):
+            CNPF(4, field="student-t", df=0.0).fit(data[0])

@@ -1,0 +1,129 @@
+"""CNPF with other kernels and processes: each does what its name says, and is saved with all it needs."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score
+
+from cormorant.datasets import simulate
+from cormorant.estimators import CNPF, HGP, load
+
+pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+N_COMPONENTS = 10
+
+
+def planted(covariance, seed=0, n_rows=1500):
+    """Counts of components with that covariance of F: those of a linear kernel whose locations are a root of it."""
+    root = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(covariance)))
+    sizes = (n_rows, 300, len(covariance))
+    return simulate("cnpf", *sizes, locations=root, row_total=300.0, weight=1.0, seed=seed)
+
+
+def matched(model, truth):
+    """The place of every planted component among those found, all of them found."""
+    found, wanted = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (model.components_, truth.atoms))
+    rows, match = linear_sum_assignment(-(wanted @ found.T))
+    assert (wanted @ found.T)[rows, match].min() > 0.95
+    return match
+
+
+def structured(kernel, n_dims, **settings):
+    return CNPF(
+        settings.pop("size", N_COMPONENTS), n_dims, kernel=kernel, inference="structured", random_state=0, **settings
+    )
+
+
+def test_rbf_finds_a_ring():
+    """Neighbours go together and those far apart are independent, which no linear kernel of the plane can say."""
+    angle = 2 * np.pi * np.arange(N_COMPONENTS) / N_COMPONENTS
+    ring = np.c_[np.cos(angle), np.sin(angle)]
+    apart = ((ring[:, None] - ring) ** 2).sum(axis=-1)
+    rho = np.exp(-apart / (2 * 0.6**2))
+    truth = planted(2.0 * rho)
+    off, far = ~np.eye(N_COMPONENTS, dtype=bool), apart > 2.0
+    errors = {}
+    for kernel in ("linear", "rbf"):
+        model = structured(kernel, 2, n_frequencies=24).fit(truth.counts)
+        place = matched(model, truth)
+        found = model.correlation_[np.ix_(place, place)]
+        errors[kernel] = np.sqrt(np.mean((found - rho)[off] ** 2))
+        if kernel == "rbf":
+            assert np.corrcoef(found[off], rho[off])[0, 1] > 0.8
+            assert np.abs(found[far]).mean() < 0.2
+            assert found[np.arange(N_COMPONENTS), (np.arange(N_COMPONENTS) + 1) % N_COMPONENTS].mean() > 0.4
+    assert errors["rbf"] < 0.5 * errors["linear"]
+
+
+def test_groups_are_recovered():
+    z = np.repeat([0, 1, 2], [4, 3, 3])
+    truth = planted((z[:, None] == z).astype(float))
+    model = structured("groups", 6).fit(truth.counts)
+    group = model.locations_[matched(model, truth)].argmax(axis=1)
+    assert adjusted_rand_score(z, group) > 0.9
+    assert model.hyperparameters_["sigma_l2"] == pytest.approx(1.0, rel=0.3)
+
+
+def test_a_brownian_motion_is_put_in_order():
+    """Up to its direction, which mu_u hides."""
+    tau = np.linspace(0.1, 1.0, 8)
+    truth = planted(2.0 * np.minimum(tau[:, None], tau), n_rows=2000)
+    model = structured("brownian", 20, size=8).fit(truth.counts)
+    found = model.locations_[matched(model, truth), 0]
+    assert abs(np.corrcoef(found.argsort().argsort(), np.arange(8))[0, 1]) > 0.8
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return simulate("cnpf", 150, 40, 4, 2, row_total=40.0, seed=1).counts
+
+
+@pytest.mark.parametrize("inference", ["structured", "auto"])  # auto: the sampler
+@pytest.mark.parametrize("kernel", ["rbf", "matern", "brownian", "groups"])
+def test_kernels_are_saved_and_read(kernel, inference, counts, tmp_path):
+    settings = {"kernel": kernel, "inference": inference, "n_frequencies": 4, "max_epochs": 6, "n_sweeps": 6}
+    model = CNPF(5, 3, random_state=None, **settings).fit(counts)
+    again = load(model.save(tmp_path / "fit"))
+    np.testing.assert_array_equal(again.transform(counts), model.transform(counts))
+    np.testing.assert_array_equal(again.correlation_, model.correlation_)
+    assert again.perplexity(counts, 0.5) == model.perplexity(counts, 0.5)
+    assert hasattr(model, "correlation_interval_") == hasattr(again, "correlation_interval_") == (inference == "auto")
+    np.testing.assert_array_equal(again.partial_fit(counts).components_, model.partial_fit(counts).components_)
+    rho = model.loadings_ @ model.loadings_.T
+    spread = np.sqrt(np.maximum(np.diag(rho), 1e-300))
+    off = ~np.eye(5, dtype=bool)
+    np.testing.assert_allclose(model.correlation_[off], (rho / np.outer(spread, spread))[off], atol=1e-12)
+
+
+def test_a_warm_start_goes_on_with_the_same_features(counts):
+    model = CNPF(5, 2, kernel="rbf", n_frequencies=4, inference="structured", max_epochs=3, warm_start=True)
+    before = model.fit(counts).frequencies_
+    assert model.fit(counts).frequencies_ is before
+
+
+@pytest.mark.parametrize("tuples", ["pitman-yor", "dirichlet", "beta"])
+@pytest.mark.parametrize("cls", [CNPF, HGP])
+def test_processes_fit_save_and_load(cls, tuples, counts, tmp_path):
+    model = cls(6, tuples=tuples, max_epochs=5, n_sweeps=9, random_state=0).fit(counts)
+    again = load(model.save(tmp_path / "fit"))
+    assert again.tuples == tuples
+    assert again.perplexity(counts, 0.5) == model.perplexity(counts, 0.5)
+    assert (model.beta_ == 1.0) == (tuples == "pitman-yor")
+    assert np.isclose(model.total_, 1.0) == (tuples == "dirichlet")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel": "poly"}, "kernel must be one of linear, rbf, matern, brownian, groups; got 'poly'"),
+        ({"kernel": "rbf", "length_scale": -1.0}, "length_scale must be a positive number, got -1.0"),
+        ({"kernel": "matern", "nu": "soft"}, "nu must be a number, got 'soft'"),
+        ({"kernel": "rbf", "n_frequencies": 0}, "n_frequencies must be a whole number of at least 1, got 0"),
+        ({"kernel": "rbf", "inference": "mean-field"}, "'mean-field' is the paper's algorithm, for tuples='gamma'"),
+        ({"tuples": "pitman-yor", "inference": "mean-field"}, "others need inference='structured' or 'gibbs'"),
+        ({"tuples": "levy"}, "tuples must be one of dirichlet, gamma, beta, pitman-yor; got 'levy'"),
+        ({"tuples": "pitman-yor", "discount": 1.0}, "discount must be at least 0 and below 1, got 1.0"),
+    ],
+)
+def test_what_is_refused(settings, message, counts):
+    with pytest.raises(ValueError, match=message):
+        CNPF(4, 2, **settings).fit(counts)
