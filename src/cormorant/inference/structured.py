@@ -325,8 +325,7 @@ class Structured(Variational):
     def prior_mean(self, g: Globals, covariates: np.ndarray | None = None) -> np.ndarray:
         """E x_k / sum_j A_j x_j of a row that shows nothing, averaged over draws from its prior, always the same.
 
-        Not E x: with long locations exp F has so heavy a tail that a few huge rows would make up the mean (and with
-        a Student-t process E x is infinite).
+        Not E x, which a few huge rows would make up: long locations give exp F a heavy tail, a Student-t no mean.
         """
         design = self.design(g).given(covariates, g.coefficients)
         if self.model.normalised:
