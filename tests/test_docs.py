@@ -22,14 +22,17 @@ import shlex
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 
 import pytest
 
+from cormorant import CNPF
 from cormorant.cli import run
 from cormorant.cli.demo import Scale
 from cormorant.data import write
-from cormorant.datasets import load_nyt
+from cormorant.datasets import load_nyt, simulate
+from cormorant.estimators import TruncationWarning
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -152,6 +155,11 @@ def files(workplace):
     (workplace / "nhds").mkdir()
     write(load_nyt().rows(slice(0, 300)), workplace / "nhds" / "counts.npz")
     (workplace / "nhds" / "descriptions.txt").write_text("\n".join(load_nyt().column_names))
+    drawn = simulate("cnpf", n_rows=60, n_columns=20, n_components=2, n_covariates=1, seed=0)
+    stays = CNPF(3, 2, inference="structured", max_epochs=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        stays.fit(drawn.counts, covariates=drawn.covariates).save(workplace / "stays-cnpf")
     with duckdb.connect(workplace / "shop.duckdb") as shop:
         shop.execute("CREATE TABLE sales AS SELECT i % 9 AS customer, i % 4 AS product, 2 AS n FROM range(50) AS t(i)")
     return workplace
@@ -193,7 +201,7 @@ def test_examples_of_the_help_run(workplace, capfd, monkeypatch):
     monkeypatch.setattr("cormorant.cli.demo.QUICK", Scale(n_components=5, n_dims=2, max_epochs=2, n_sweeps=3))
     sample = workplace / "sample.npz"
     write(load_nyt().rows(slice(0, 300)), sample)
-    assert len({arguments[0] for arguments in examples()}) == 12
+    assert len({arguments[0] for arguments in examples()}) == 13
     for arguments in examples():
         assert run(in_small(arguments, sample)) == 0, f"cormorant {shlex.join(arguments)}\n{capfd.readouterr().err}"
 

@@ -13,7 +13,19 @@ from cormorant._version import __version__
 if TYPE_CHECKING:
     from cormorant.data import Counts, as_counts, read
     from cormorant.datasets import load_nyt
-    from cormorant.estimators import CNPF, DILN, HDP, HGP, ScaledHGP, SoftplusCNPF, load
+    from cormorant.estimators import (
+        CNPF,
+        DILN,
+        HDP,
+        HGP,
+        IBP,
+        BetaBernoulliFeatures,
+        GammaBernoulliFeatures,
+        ScaledHGP,
+        SoftplusCNPF,
+        ThinnedPoissonFactorization,
+        load,
+    )
     from cormorant.evaluation import compare
 
 _HOMES = {
@@ -23,6 +35,10 @@ _HOMES = {
     "HGP": "estimators",
     "DILN": "estimators",
     "HDP": "estimators",
+    "BetaBernoulliFeatures": "estimators",
+    "GammaBernoulliFeatures": "estimators",
+    "IBP": "estimators",
+    "ThinnedPoissonFactorization": "estimators",
     "load": "estimators",
     "Counts": "data",
     "as_counts": "data",
@@ -36,9 +52,13 @@ __all__ = [
     "DILN",
     "HDP",
     "HGP",
+    "IBP",
+    "BetaBernoulliFeatures",
     "Counts",
+    "GammaBernoulliFeatures",
     "ScaledHGP",
     "SoftplusCNPF",
+    "ThinnedPoissonFactorization",
     "__version__",
     "as_counts",
     "compare",

@@ -25,8 +25,10 @@ def planted(seed):
     return simulate("cnpf", 2000, 300, 10, 5, locations=locations, row_total=200.0, weight=0.3, seed=seed)
 
 
-def check_recovery(seed, **settings):
+def check_recovery(seed, inference):
     truth = planted(seed)
+    # By validation perplexity the paper's algorithm stops before its locations have grown: 80 to 100% of the signs.
+    settings = {"inference": inference} | ({"stopping": "bound"} if inference == "mean-field" else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # ten components for ten
         model = CNPF(10, random_state=seed, n_jobs=2, **settings).fit(truth.counts)
@@ -44,14 +46,14 @@ def check_recovery(seed, **settings):
 
 @pytest.mark.parametrize("inference", ["auto", "structured", pytest.param("mean-field", marks=pytest.mark.slow)])
 def test_planted_structure(inference):
-    check_recovery(0, inference=inference)
+    check_recovery(0, inference)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 @pytest.mark.parametrize("inference", ["auto", "structured", "mean-field"])
 def test_planted_structure_other_seeds(seed, inference):
-    check_recovery(seed, inference=inference)
+    check_recovery(seed, inference)
 
 
 @pytest.mark.slow

@@ -50,6 +50,8 @@ def fit(
     from cormorant.data import hold_out_rows
 
     check_settings([model], settings, seed)
+    if covariates is not None and is_feature_model(model):
+        raise ValueError(f"--covariates are for models of counts; {model} takes none. Leave them out.")
     check_output(out, force, folder=True)
     data = load_counts(counts)
     known = load_covariates(covariates, data)
@@ -61,7 +63,8 @@ def fit(
         _say_forecast(model, settings, seed, train)
     begin = time.perf_counter()
     with watching([model], quiet) as callbacks:
-        estimator = make_estimator(model, settings, seed, callbacks[model]).fit(train, covariates=known)
+        estimator = make_estimator(model, settings, seed, callbacks[model])
+        estimator.fit(train, **({} if known is None else {"covariates": known}))
     seconds = time.perf_counter() - begin
     estimator.held_out_rows_ = held_out
     with new_folder(out) as (folder, record):
