@@ -295,7 +295,13 @@ JOINTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("model", JOINTS)
+# Every model, and every move of its own once; the others, and other mixtures of moves, are slow.
+FEW = (*MODELS, "diln/masked", "cnpf/covariates", "cnpf/student-t", "cnpf/pitman-yor", "cnpf/groups")
+
+
+@pytest.mark.parametrize(
+    "model", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in JOINTS]
+)
 def test_joint_distribution(model, narrow_locations):
     """Eighteen to 28 z scores of a right sampler: beyond 4 once in a thousand runs."""
     n_sweeps = 4_000 if joint_of(model, 0).model.kernel.is_linear else 12_000  # given f, places are slow to change
