@@ -388,12 +388,18 @@ def test_themes(open_page, files):
     assert tab.evaluate(background) == dark
 
 
+def test_two_hundred_components_are_all_there(open_page, files):
+    tab = open_page(files["large"])
+    expect(tab.locator(".labels text:visible").first).to_be_visible()
+    assert tab.locator(".node").count() == 200
+
+
+@pytest.mark.slow  # a clock, which other work on the machine would make a liar of
 def test_two_hundred_components_are_quick(open_page, files):
     tab = open_page(files["large"])
     expect(tab.locator(".labels text:visible").first).to_be_visible()
     loaded = tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
     assert loaded < 2000  # about 200 on an idle core
-    assert tab.locator(".node").count() == 200
     seconds = tab.evaluate("""async () => {
         const slider = document.getElementById("threshold");
         const begin = performance.now();
