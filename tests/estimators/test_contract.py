@@ -70,7 +70,9 @@ def test_fitted_attributes(name, counts):
         assert model.beta_ > 0
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [name if name in ("cnpf", "hdp") else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+)
 def test_every_kind_of_input_gives_the_same_fit(name, counts):
     pd = pytest.importorskip("pandas")
     ad = pytest.importorskip("anndata")
@@ -104,7 +106,11 @@ def sparse_matrix(counts):
     return counts.tocsr(copy=True)
 
 
-@pytest.mark.parametrize("kind", [sparse_matrix, lambda counts: counts], ids=["csr", "Counts"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(sparse_matrix, marks=pytest.mark.slow), lambda counts: counts],
+    ids=["csr", "Counts"],
+)
 def test_clone_pipeline_and_grid_search(counts, kind):
     X = kind(counts)
     model = clone(small(n_components=4))

@@ -296,7 +296,8 @@ class TestPlantedEffects:
             inside.append(((low <= truth) & (truth <= high)).mean())
         return float(np.mean(inside)), 6 * len(inside)  # of four relative effects of a covariate three are free
 
-    @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(20), marks=pytest.mark.slow)])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seeds", [range(3), range(20)])
     def test_intervals_hold_them(self, seeds):
         """Nine in ten, less three standard errors."""
         share, n = self.coverage(seeds)

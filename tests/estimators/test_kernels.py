@@ -33,6 +33,7 @@ def structured(kernel, n_dims, **settings):
     )
 
 
+@pytest.mark.slow
 def test_rbf_finds_a_ring():
     """Neighbours go together and those far apart are independent, which no linear kernel of the plane can say."""
     angle = 2 * np.pi * np.arange(N_COMPONENTS) / N_COMPONENTS
@@ -54,6 +55,7 @@ def test_rbf_finds_a_ring():
     assert errors["rbf"] < 0.5 * errors["linear"]
 
 
+@pytest.mark.slow
 def test_groups_are_recovered():
     z = np.repeat([0, 1, 2], [4, 3, 3])
     truth = planted((z[:, None] == z).astype(float))
@@ -63,6 +65,7 @@ def test_groups_are_recovered():
     assert model.hyperparameters_["sigma_l2"] == pytest.approx(1.0, rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_brownian_motion_is_put_in_order():
     """Up to its direction, which mu_u hides."""
     tau = np.linspace(0.1, 1.0, 8)

@@ -295,8 +295,8 @@ JOINTS = (
 )  # fmt: skip
 
 
-# Every model, and every move of its own once; the others, and other mixtures of moves, are slow.
-FEW = (*MODELS, "diln/masked", "cnpf/covariates", "cnpf/student-t", "cnpf/pitman-yor", "cnpf/groups")
+# Every model, and what changes the moves of the rows; other priors and kernels are slow.
+FEW = (*MODELS, "cnpf/covariates", "cnpf/student-t")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ def geweke(n_story, n_sweeps):
     return (chain.mean(axis=0) - story.mean(axis=0)) / error
 
 
+@pytest.mark.slow
 def test_joint_distribution():
     """Fifteen z scores of a right sampler: beyond 4 once in a thousand runs."""
     assert np.abs(geweke(10_000, 12_000)).max() < 4.0
