@@ -118,8 +118,12 @@ def geweke(model, likelihood, n_story, n_sweeps):
 
 
 CASES = list(product(FEATURE_MODELS, LIKELIHOODS))
-# Each likelihood and each process once; the other pairs are slow.
-FEW = [("beta-features", "gaussian"), ("beta-features", "bernoulli"), ("gamma-features", "poisson")]
+# Each likelihood and each process once, all but one of them slow.
+FEW = [
+    ("beta-features", "bernoulli"),
+    pytest.param("beta-features", "gaussian", marks=pytest.mark.slow),
+    pytest.param("gamma-features", "poisson", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("model", "likelihood"), FEW)
