@@ -19,10 +19,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 # Reassociation lets sums use vector registers; NaN and infinity keep their meaning.
-compiled = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+OPTIONS: Any = {"nogil": True, "cache": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+compiled = numba.njit(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
-WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inner = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"}, **WITHOUT_WRAPPERS)
+inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

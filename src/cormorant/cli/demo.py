@@ -114,7 +114,7 @@ def _fit(counts: Counts, scale: Scale) -> Comparison:
 
 def _save_fits(found: Comparison, counts: Counts, folder: Path) -> None:
     """The models with the rows that `compare` kept from them, so that `cormorant evaluate` finds those."""
-    _, held_out = split_rows(counts, HELD_OUT, SEED)
+    *_, held_out = split_rows(counts, HELD_OUT, SEED)
     for (name, model), score in zip(found.models.items(), found.records, strict=True):
         model.held_out_rows_ = held_out
         model.save(folder / name)

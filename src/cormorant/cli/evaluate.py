@@ -85,7 +85,7 @@ def _held_out_index(model: Any, record: dict[str, Any], data: Counts) -> np.ndar
     """Positions of the rows that the fit kept aside; models of features do not keep them, so they are drawn again."""
     if hasattr(model, "held_out_rows_"):
         return model.held_out_rows_
-    return split_rows(data, record.get("held_out", 0), record.get("seed", 0))[1]
+    return split_rows(data, record.get("held_out", 0), record.get("seed", 0))[2]
 
 
 def is_fitted_to(model: Any, record: dict[str, Any], data: Counts) -> bool:

@@ -47,17 +47,14 @@ def fit(
 
     Example: cormorant fit nyt --model cnpf --components 50 --holdout 1000 --out nyt-cnpf
     """
-    from cormorant.data import hold_out_rows
-
     check_settings([model], settings, seed)
     if covariates is not None and is_feature_model(model):
         raise ValueError(f"--covariates are for models of counts; {model} takes none. Leave them out.")
     check_output(out, force, folder=True)
     data = load_counts(counts)
     known = load_covariates(covariates, data)
-    train, held_out = split_rows(data, holdout, seed)
-    if known is not None and holdout:
-        known = known.iloc[hold_out_rows(data.n_rows, holdout, seed)[0]]
+    train, fitted, held_out = split_rows(data, holdout, seed)
+    known = None if known is None else known.iloc[fitted]
     if not quiet:
         say(f"{counts}: {describe(data)}; {len(held_out):,} rows held out")
         _say_forecast(model, settings, seed, train)
@@ -79,8 +76,8 @@ def fit(
         raise StoppedEarly(f"{estimator.stop_reason_}, in {out}.")
 
 
-def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarray]:
-    """The rows to fit and the positions of those held out, as `cormorant.evaluation.compare` chooses them.
+def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarray, np.ndarray]:
+    """The rows to fit, their positions and those of the rows held out, as `cormorant.evaluation.compare` chooses them.
 
     Rows without names are named by their numbers first: in the fit they come in another order.
     """
@@ -89,11 +86,11 @@ def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarra
     from cormorant.data import hold_out
 
     if not holdout:
-        return data, np.array([], dtype=np.int64)
+        return data, np.arange(data.n_rows), np.array([], dtype=np.int64)
     if data.row_names is None:
         data = data.named(row_names=map(str, range(data.n_rows)))
     split = hold_out(data, holdout, seed)
-    return split.train, split.held_out_index
+    return split.train, split.train_index, split.held_out_index
 
 
 def _say_forecast(model: str, settings: Given, seed: int, train: Counts) -> None:

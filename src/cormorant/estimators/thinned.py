@@ -23,6 +23,7 @@ from cormorant.estimators.starts import prepare
 from cormorant.inference import fit as loop
 from cormorant.inference.predictive import column_probabilities, log_likelihood
 from cormorant.inference.rows import Rows
+from cormorant.inference.samples import kept_sweeps
 from cormorant.inference.schedules import Plan
 from cormorant.inference.start import SURPLUS, start_globals
 from cormorant.inference.state import State
@@ -115,8 +116,7 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
         rows = self._with_covariates(to_rows(counts, exposure, None), covariates, None)
         rng = make_generator(self.random_state)
         samples: list[Any] = []
-        kept = np.linspace(self.n_sweeps // 2, self.n_sweeps, min(self.n_samples, (self.n_sweeps + 1) // 2) + 1)[1:]
-        sweeps = set(np.rint(kept).astype(int).tolist())
+        sweeps = kept_sweeps(self.n_sweeps // 2, self.n_sweeps, self.n_samples)
 
         def collect(info: loop.Info, state: State) -> None:
             if info.epoch in sweeps:

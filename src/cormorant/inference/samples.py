@@ -41,13 +41,18 @@ class Sample:
         return Sample(self.counts[:, order].tocsr(), self.rest.reorder(order))
 
 
+def kept_sweeps(burn_in: int, n_sweeps: int, n_samples: int) -> set[int]:
+    """Numbers of the sweeps whose samples are kept: evenly spaced after the burn-in."""
+    kept = np.linspace(burn_in, n_sweeps, min(n_samples, n_sweeps - burn_in) + 1)[1:]
+    return set(np.rint(kept).astype(int).tolist())
+
+
 class Collector:
     """A callback: keeps samples, evenly spaced after the burn-in, and traces of what labels do not touch."""
 
     def __init__(self, n_sweeps: int, n_samples: int):
-        kept = np.linspace(n_sweeps // 3, n_sweeps, min(n_samples, n_sweeps - n_sweeps // 3) + 1)[1:]
-        self.sweeps = set(np.rint(kept).astype(int).tolist())
         self.burn_in = n_sweeps // 3
+        self.sweeps = kept_sweeps(self.burn_in, n_sweeps, n_samples)
         self.samples: list[Sample] = []
         self.traces: dict[str, list[float]] = {}
 

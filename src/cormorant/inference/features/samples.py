@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cormorant.inference.features.state import FeatureGlobals
+from cormorant.inference.samples import kept_sweeps
 from cormorant.models.features import LatentFeatures
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ class FeatureCollector:
 
     def __init__(self, n_sweeps: int, n_samples: int):
         self.burn_in = n_sweeps // 2
-        kept = np.linspace(self.burn_in, n_sweeps, min(n_samples, n_sweeps - self.burn_in) + 1)[1:]
-        self.sweeps = set(np.rint(kept).astype(int).tolist())
+        self.sweeps = kept_sweeps(self.burn_in, n_sweeps, n_samples)
         self.samples: list[FeatureGlobals] = []
         self.traces: dict[str, list[float]] = {}
 
