@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+
+from cormorant.data import Counts
 
 from .jobs import Job, Outcome, run_all
 from .packages import Effort, Peer, Setting
@@ -33,20 +35,22 @@ class Trial:
 
 @dataclass(frozen=True)
 class Score:
-    """A trial's outcome, its chains averaged."""
+    """A trial's outcome, its chains averaged; ``spread`` is the range of a repeated fit's perplexities."""
 
     trial: Trial
     outcome: Outcome
     perplexity: dict[str, float] = field(default_factory=dict)
+    spread: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Chains of a sampler (fewer to choose by), processes at a time, processor seconds that a fit may take."""
+    """Chains of a sampler (fewer to choose by), seeds of our models, processes at a time, seconds a fit may take."""
 
     effort: Effort
     chains: int = 10
     validation_chains: int = 3
+    seeds: int = 3
     n_jobs: int = 1
     limit: int = 7200
 
@@ -57,14 +61,13 @@ class Runner:
         tests = {fraction: pair[1] for fraction, pair in Split.read(folder).pairs.items()}
         scores = []
         for trial, chains in zip(trials, jobs, strict=True):
-            found = average([next(outcomes) for _ in chains])
-            perplexities = {f: perplexity(p, tests[f]) for f, p in found.probabilities.items()}
-            scores.append(Score(trial, found, perplexities))
+            judge = repeated if trial.peer.is_repeated else pooled
+            scores.append(judge(trial, [next(outcomes) for _ in chains], tests))
         return scores
 
     def trials(self, peers: Sequence[Peer], chains: int) -> list[Trial]:
         """All settings of the packages; only samplers have chains."""
-        return [Trial(p, setting, chains if p.is_sampler else 1) for p in peers for setting in p.settings(self.effort)]
+        return [Trial(p, setting, self._fits(p, chains)) for p in peers for setting in p.settings(self.effort)]
 
     def validate(self, peers: Sequence[Peer], folder: Path) -> list[Score]:
         """Scores of all settings on the validation rows; a package with one setting needs none."""
@@ -75,7 +78,7 @@ class Runner:
         """The settings to report: the best at each fraction observed, or the only one."""
         found: list[Trial] = []
         for peer in peers:
-            chains = self.chains if peer.is_sampler else 1
+            chains = self._fits(peer, self.chains)
             settings = peer.settings(self.effort)
             if len(settings) == 1:
                 found.append(Trial(peer, settings[0], chains, ("10%", "50%")))
@@ -83,6 +86,9 @@ class Runner:
             scores = [score for score in validated if score.trial.peer is peer]
             found.extend(Trial(peer, s.trial.setting, chains, fractions) for s, fractions in best(scores))
         return found
+
+    def _fits(self, peer: Peer, chains: int) -> int:
+        return chains if peer.is_sampler else self.seeds if peer.is_repeated else 1
 
 
 def best(scores: Sequence[Score]) -> list[tuple[Score, tuple[str, ...]]]:
@@ -93,16 +99,31 @@ def best(scores: Sequence[Score]) -> list[tuple[Score, tuple[str, ...]]]:
     return [(score, tuple(f for f in fractions if lowest[f] is score)) for score in unique]
 
 
-def average(outcomes: Sequence[Outcome]) -> Outcome:
-    """Chains as one: predictive probabilities averaged, time added up, memory that of the largest."""
-    failed = [outcome.failure for outcome in outcomes if outcome.failure]
+def pooled(trial: Trial, chains: Sequence[Outcome], tests: Mapping[str, Counts]) -> Score:
+    """Chains as one predictor: probabilities averaged, time added up, memory that of the largest."""
+    failed = [outcome.failure for outcome in chains if outcome.failure]
     if failed:
-        return Outcome({}, failure=failed[0])
-    fractions = outcomes[0].probabilities
+        return Score(trial, Outcome({}, failure=failed[0]))
+    mean = {f: np.mean([outcome.probabilities[f] for outcome in chains], axis=0) for f in tests}
+    return Score(trial, cost(chains, len(chains)), {f: perplexity(p, tests[f]) for f, p in mean.items()})
+
+
+def repeated(trial: Trial, fits: Sequence[Outcome], tests: Mapping[str, Counts]) -> Score:
+    """Fits of several seeds, each a predictor of its own: the mean of their perplexities and of their time."""
+    failed = [outcome.failure for outcome in fits if outcome.failure]
+    if failed:
+        return Score(trial, Outcome({}, failure=failed[0]))
+    found = {f: [perplexity(outcome.probabilities[f], tests[f]) for outcome in fits] for f in tests}
+    means = {f: float(np.mean(values)) for f, values in found.items()}
+    return Score(trial, cost(fits, 1), means, {f: max(values) - min(values) for f, values in found.items()})
+
+
+def cost(fits: Sequence[Outcome], times: int) -> Outcome:
+    """What ``times`` fits of their mean time take; memory is that of the largest."""
     return Outcome(
-        {f: np.mean([outcome.probabilities[f] for outcome in outcomes], axis=0) for f in fractions},
-        seconds=sum(outcome.seconds for outcome in outcomes),
-        wall=sum(outcome.wall for outcome in outcomes),
-        inference=sum(outcome.inference for outcome in outcomes),
-        megabytes=max(outcome.megabytes for outcome in outcomes),
+        {},
+        seconds=times * float(np.mean([fit.seconds for fit in fits])),
+        wall=times * float(np.mean([fit.wall for fit in fits])),
+        inference=times * float(np.mean([fit.inference for fit in fits])),
+        megabytes=max(fit.megabytes for fit in fits),
     )

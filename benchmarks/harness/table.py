@@ -12,8 +12,8 @@ from .packages import PEERS, Setting
 
 FRACTIONS = ("10%", "50%")
 FIELDS = (
-    "data", "rows", "part", "model", "setting", "chains", *FRACTIONS, "chosen for", "fit seconds", "wall seconds",
-    "inference seconds", "peak MB", "failure",
+    "data", "rows", "part", "model", "setting", "chains", *FRACTIONS, "spread", "chosen for", "fit seconds",
+    "wall seconds", "inference seconds", "peak MB", "failure",
 )  # fmt: skip
 Line = dict[str, str]
 
@@ -38,6 +38,7 @@ def line(data: str, rows: int, part: str, score: Score) -> Line:
     }
     if not found.failure:
         cells |= {fraction: f"{value:.1f}" for fraction, value in score.perplexity.items()}
+        cells["spread"] = " ".join(f"{value:.1f}" for value in score.spread.values())
         cells |= {"fit seconds": f"{found.seconds:.1f}", "wall seconds": f"{found.wall:.1f}"}
         cells |= {"inference seconds": f"{found.inference:.2f}", "peak MB": f"{found.megabytes:.0f}"}
     return {name: str(cells.get(name, "")) for name in FIELDS}
@@ -102,7 +103,8 @@ def _section(data: str, rows: str, lines: Sequence[Line]) -> list[str]:
 
 
 def _row(line: Line, lowest: Mapping[str, float]) -> str:
-    chains = f"; {line['chains']} chains" if line["chains"] != "1" else ""
+    fits = f"mean of {line['chains']} seeds" if line["spread"] else f"{line['chains']} chains"
+    chains = f"; {fits}" if line["chains"] != "1" else ""
     figures = " | ".join(_perplexity(line, fraction, lowest[fraction]) for fraction in FRACTIONS)
     cost = f"{float(line['fit seconds']):.0f} | {float(line['inference seconds']):.1f} | {line['peak MB']}"
     return f"| {line['model']} | {line['setting']}{chains} | {figures} | {cost} |"

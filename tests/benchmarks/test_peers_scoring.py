@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness.choosing import Score, Trial, average, best
+from harness.choosing import Score, Trial, best, pooled, repeated
 from harness.jobs import Outcome
 from harness.packages.ours import CNPF, HGP
 from harness.scoring import column_mean, entry_probabilities, fall_back, perplexity
@@ -90,13 +90,27 @@ def test_short_rows_are_left_out_before_rows_are_sampled(tmp_path):
     assert np.diff(load(tmp_path, max_rows=2, min_entries=3).indptr).tolist() == drawn.tolist()
 
 
+CHAINS = [Outcome({"10%": np.array([p])}, 3.0, 4.0, 1.0, mb) for p, mb in ((0.5, 20.0), (0.1, 30.0))]
+
+
 def test_chains_average_probabilities_not_perplexities():
     """p = .5 and .1 average to .3; their perplexities, 2 and 10, would to 6."""
-    chains = [Outcome({"10%": np.array([p])}, 3.0, 4.0, 1.0, mb) for p, mb in ((0.5, 20.0), (0.1, 30.0))]
-    found = average(chains)
-    assert perplexity(found.probabilities["10%"], as_counts([[1]])) == pytest.approx(1 / 0.3)
-    assert (found.seconds, found.wall, found.inference, found.megabytes) == (6.0, 8.0, 2.0, 30.0)
-    assert average([*chains, Outcome({}, failure="no memory")]).failure == "no memory"
+    trial, tests = Trial(HGP(), {}, 2), {"10%": as_counts([[1]])}
+    found = pooled(trial, CHAINS, tests)
+    assert found.perplexity["10%"] == pytest.approx(1 / 0.3)
+    cost = found.outcome
+    assert (cost.seconds, cost.wall, cost.inference, cost.megabytes) == (6.0, 8.0, 2.0, 30.0)
+    assert pooled(trial, [*CHAINS, Outcome({}, failure="no memory")], tests).outcome.failure == "no memory"
+
+
+def test_seeds_average_perplexities_not_probabilities():
+    trial, tests = Trial(HGP(), {}, 2), {"10%": as_counts([[1]])}
+    found = repeated(trial, CHAINS, tests)
+    assert found.perplexity["10%"] == pytest.approx(6.0)
+    assert found.spread["10%"] == pytest.approx(8.0)
+    cost = found.outcome
+    assert (cost.seconds, cost.wall, cost.inference, cost.megabytes) == (3.0, 4.0, 1.0, 30.0)
+    assert repeated(trial, [*CHAINS, Outcome({}, failure="no memory")], tests).outcome.failure == "no memory"
 
 
 def test_the_best_setting_is_chosen_for_each_fraction():

@@ -34,6 +34,7 @@ class Peer(ABC):
     module: ClassVar[str]  # as Python knows it
     fold_in: ClassVar[str]
     is_sampler: ClassVar[bool] = False  # chains are run apart and their probabilities averaged
+    is_repeated: ClassVar[bool] = False  # fits of several seeds are reported by their mean
 
     @abstractmethod
     def settings(self, effort: Effort) -> list[Setting]:

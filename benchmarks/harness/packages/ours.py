@@ -35,6 +35,7 @@ class Cormorant(Peer):
 
     package = module = "cormorant"
     fold_in = "a short chain of the row through each posterior sample"
+    is_repeated = True
     model = "cnpf"
 
     def settings(self, effort: Effort) -> list[Setting]:
