@@ -11,7 +11,8 @@ from cormorant.inference import draws, regression
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import weights_of
-from cormorant.inference.moves import Chain, RowDraws, ShareCounts
+from cormorant.inference.moves import Chain, RowDraws
+from cormorant.inference.sharing import ShareCounts
 from cormorant.inference.state import Globals, State
 from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import MODELS, Hyperparameters, link_function
@@ -36,7 +37,7 @@ class Joint:
             self.model.heavy_tails
         ):  # the tails of exp F make a chain that stays where it is for long: narrower elsewhere
             self.hyper = replace(self.hyper, sigma_m2=0.1, sigma_g2=0.2)
-        self.scheme = Gibbs(self.model, CpuBackend())
+        self.scheme = Gibbs(self.model, CpuBackend(), has_missing=self.missing is not None)
 
     def prior(self):
         """Globals, atoms and f, by the generative story."""
@@ -84,6 +85,10 @@ class Joint:
     def field(self, g, f):
         features = self.model.kernel.features(g.locations, g.hyper.sigma_l2)
         return f @ np.hstack([features, np.ones((COMPONENTS, int(self.model.has_mean)))]).T
+
+    def seen(self, atoms):
+        """sum_i a_ki over the columns that a row looked at."""
+        return atoms.sum(axis=0)
 
     def counts(self, x, atoms):
         """Counts by row and column, and by row and component."""
@@ -136,7 +141,7 @@ class Joint:
                 rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
                 state = self.scheme.global_step(state, statistics, 1.0)
             g, atoms = state.globals, state.memory.atoms
-            rate = 1.0 / link_function(self.model.link, self.field(g, rows.f)) + atoms.sum(axis=0)
+            rate = 1.0 / link_function(self.model.link, self.field(g, rows.f)) + self.seen(atoms)
             x = self.rng.gamma(g.weights + rows.n) / rate
             y, shares = self.counts(x, atoms)
             rows = RowDraws(shares, rows.f)
@@ -211,10 +216,6 @@ class NormalisedJoint(Joint):
             out.append(self.summary(g, atoms, rows.f, x, y))
         return np.array(out)
 
-    def seen(self, atoms):
-        """sum_i a_ki over the columns that a row looked at."""
-        return atoms.sum(axis=0)
-
     def sweep(self, state, rows, y):
         batch = self.batch(y)
         for _ in range(self.scheme.passes):
@@ -223,14 +224,24 @@ class NormalisedJoint(Joint):
         return state, rows
 
 
-class MaskedJoint(NormalisedJoint):
-    """With entries missing: the totals are those of the columns that a row looked at, and so are its normalisers."""
+class Masked:
+    """With entries missing."""
 
     mask = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=float)
     missing = sparse.csr_matrix(mask)
 
     def seen(self, atoms):
         return (1.0 - self.mask) @ atoms
+
+
+class MaskedJoint(Masked, Joint):
+    def counts(self, x, atoms):
+        shared = self.rng.poisson(x[:, None, :] * atoms * (1.0 - self.mask)[:, :, None])
+        return shared.sum(axis=2), shared.sum(axis=1)
+
+
+class MaskedNormalisedJoint(Masked, NormalisedJoint):
+    """The totals are those of the columns that a row looked at, and so are its normalisers."""
 
     def counts(self, x, atoms):
         shared = np.zeros((ROWS, COLUMNS, COMPONENTS))
@@ -253,7 +264,7 @@ def joint_of(model, seed):
     """The joint distribution of a model given by name and options: "diln/beta" has another top, "cnpf/rbf" a kernel."""
     name, _, option = model.partition("/")
     if option == "masked":
-        return MaskedJoint(name, seed)
+        return (MaskedNormalisedJoint if MODELS[name].normalised else MaskedJoint)(name, seed)
     return (NormalisedJoint if MODELS[name].normalised else Joint)(name, seed, **OPTIONS[option])
 
 
@@ -288,7 +299,8 @@ OPTIONS = {
     "groups+covariates": {**kernel_of("groups"), "has_covariates": True},
 }
 JOINTS = (
-    *MODELS, "diln/gamma", "diln/beta", "diln/masked", "cnpf/covariates", "softplus-cnpf/covariates", "diln/covariates",
+    *MODELS, "diln/gamma", "diln/beta", "diln/masked", "cnpf/masked", "cnpf/covariates", "softplus-cnpf/covariates",
+    "diln/covariates",
     "cnpf/student-t", "diln/student-t", "cnpf/both", "cnpf/pitman-yor", "cnpf/dirichlet", "hgp/beta",
     "hgp/pitman-yor", "cnpf/rbf", "softplus-cnpf/matern", "cnpf/groups", "cnpf/brownian", "cnpf/rbf+both",
     "cnpf/groups+covariates",
@@ -296,7 +308,7 @@ JOINTS = (
 
 
 # Every model, and what changes the moves of the rows; other priors and kernels are slow.
-FEW = (*MODELS, "cnpf/covariates", "cnpf/student-t")
+FEW = (*MODELS, "cnpf/masked", "cnpf/covariates", "cnpf/student-t")
 
 
 @pytest.mark.parametrize(
@@ -369,7 +381,7 @@ def test_every_model_samples(make_problem, model, options):
     if MODELS[model].normalised and "exposure" in options:
         pytest.skip("a normalised model has no exposure")
     problem = make_problem(model, **options)
-    problem.scheme = Gibbs(MODELS[model], CpuBackend())
+    problem.scheme = Gibbs(MODELS[model], CpuBackend(), has_missing="missing" in options)
     problem.start = problem.scheme.begin(problem.globals, np.random.default_rng(7))
     end = problem.run(6, watch="nothing")
     g = end.state.globals

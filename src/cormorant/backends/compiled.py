@@ -92,7 +92,7 @@ class Threads:
         Expects a BLAS that uses one thread itself (`single_blas_thread`).
         """
         out = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b))
-        size = max(12, -(-a.shape[0] // 16)) if a.shape[0] <= 1024 else 512
+        size = 128 if a.shape[0] <= 1024 else 512
 
         def work(first: int) -> None:
             np.matmul(a[first : first + size], b, out=out[first : first + size])

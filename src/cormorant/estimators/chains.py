@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -46,6 +46,7 @@ def run_chain(
     stage: str,
 ) -> tuple[loop.Outcome, Collector]:
     """One chain from where a structured fit ended."""
+    gibbs = replace(gibbs, has_missing=rows.missing is not None)
     collector = Collector(chains.n_sweeps, chains.n_samples)
     memory = start.memory.handed_over(lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)))
     plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)

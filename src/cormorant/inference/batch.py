@@ -66,15 +66,18 @@ class Batch:
             )
         return self.counts.astype(np.int64)
 
-    def log_rate(self, atom_mean: np.ndarray) -> np.ndarray:
-        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components."""
-        total = atom_mean.sum(axis=0)
+    def log_rate(self, atom_mean: np.ndarray, total: np.ndarray | None = None) -> np.ndarray:
+        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components.
+
+        ``total`` is the sum of each atom, where that is known.
+        """
+        rate = atom_mean.sum(axis=0) if total is None else total
         if self.missing is not None:
             # The floor keeps a row whose every entry is missing at its prior.
-            total = np.maximum(total - self.missing @ atom_mean, 1e-12 * total)
+            rate = np.maximum(rate - self.missing @ atom_mean, 1e-12 * rate)
         if self.exposure is not None:
-            total = self.exposure[:, None] * total
-        return np.log(total)
+            rate = self.exposure[:, None] * rate
+        return np.log(rate)
 
     def exposed(self, mean_x: np.ndarray) -> np.ndarray:
         """sum_u e_u E x_uk over the rows that looked at a column: per component, or columns x components."""

@@ -107,11 +107,28 @@ def draw_c(weights: np.ndarray, alpha: float, a_c: float, b_c: float, rng: np.ra
     return float(rng.gamma(a_c + alpha) / (b_c + weights.sum()))
 
 
-def draw_a0(tables: float, n_columns: int, exposure: np.ndarray, b0: float, rng: np.random.Generator) -> float:
-    """The atoms' shape with the atoms summed out, given the tables of their counts."""
+def draw_a0(tables: float, exposure: np.ndarray, b0: float, rng: np.random.Generator) -> float:
+    """The atoms' shape with the atoms summed out, given the tables of their counts and x (columns x components)."""
     shape, rate = A0_PRIOR
-    per_column = 1 if exposure.ndim == 2 else n_columns
-    return float(rng.gamma(shape + tables) / (rate + per_column * np.log1p(exposure / b0).sum()))
+    return float(rng.gamma(shape + tables) / (rate + np.log1p(exposure / b0).sum()))
+
+
+def draw_a0_given_scale(
+    tables: float, counts: np.ndarray, scaled: np.ndarray, a0: float, rng: np.random.Generator
+) -> float:
+    """The same given the scales, ``scaled`` = b0 A, with the profiles alone summed out; a slice of log a0.
+
+    A_k ~ Gamma(I a0, b0) and its counts, given their number C_k, leave (b0 A_k)^(I a0) / Gamma(I a0 + C_k).
+    """
+    shape, rate = A0_PRIOR
+    n_columns, totals = len(counts), counts.sum(axis=0)
+    slope = n_columns * float(np.log(scaled).sum()) - rate
+
+    def log_density(log_a0: float) -> float:
+        value = math.exp(log_a0)
+        return (shape + tables) * log_a0 + slope * value - float(gammaln(n_columns * value + totals).sum())
+
+    return math.exp(draw_slice(log_density, math.log(a0), rng, width=0.1))
 
 
 def draw_sigma_l2(locations: np.ndarray, rng: np.random.Generator) -> float:

@@ -2,15 +2,14 @@
 
 One sweep is a few passes over the rows, each followed by a draw of what the rows share:
 
-    counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a
-    scale       log(1 + A_k r(F_uk)), at two scales;                                            then A_k
-    weights     t_uk ~ tables(n_uk, w_k), log(1 + A_k r(F_uk));                                 then s, v, alpha, c
+    counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a / A
+    weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);             then A, s, v, alpha, c
     field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
                 (where locations have places, `places`: the log densities at each;              then l)
 
-Whatever is drawn with x integrated out (scale, weights, field, locations) comes before x is drawn again, and x is never
+Whatever is drawn with x integrated out (weights, field, locations) comes before x is drawn again, and x is never
 kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
 has the figures. New rows, whose chains are short, take that step (`predictive`). The atoms of a normalised model have
 no scale, and the pass of the counts also draws its mu_u, given x.
@@ -29,17 +28,16 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.moves import (
     Chain,
     DecideLocations,
-    DrawWeights,
     MetropolisField,
     Move,
     RowDraws,
-    ShareCounts,
     Visit,
     draw_atoms,
 )
 from cormorant.inference.places import ChoosePlaces
 from cormorant.inference.regression import DrawCoefficients
-from cormorant.inference.scale import DecideScale, ProposeScale
+from cormorant.inference.scale import DecideScale, DrawWeights, ProposeScale
+from cormorant.inference.sharing import ShareCounts
 from cormorant.inference.state import Globals, State
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import PoissonFactorization
@@ -53,6 +51,7 @@ class Gibbs:
     backend: Backend
     learns_a0: bool = True
     learns_sigma_l2: bool = True
+    has_missing: bool = False  # whether entries of the rows are treated as missing
 
     @property
     def dtype(self) -> type:
@@ -68,10 +67,10 @@ class Gibbs:
     def moves(self) -> tuple[Move, ...]:
         """The passes of a sweep, in an order that leaves the posterior as it is (see above)."""
         parts = (self.model, self.backend)
-        moves: list[Move] = [ShareCounts(*parts, self.learns_a0)]
-        if not self.model.normalised:  # atoms that sum to one have no scale
-            moves += [ProposeScale(*parts), DecideScale(*parts)]
-        moves.append(DrawWeights(*parts))
+        moves: list[Move] = [ShareCounts(*parts, self.learns_a0, self.has_missing)]
+        if self.has_missing and not self.model.normalised:
+            moves.append(ProposeScale(*parts))
+        moves.append(DrawWeights(*parts) if self.model.normalised else DecideScale(*parts))  # no scale if normalised
         if self.model.has_field:
             moves.append(MetropolisField(*parts))
         if self.model.has_covariates:
@@ -104,8 +103,9 @@ class Gibbs:
         """What a pass needs of the state."""
         g, chain = state.globals, _chain(state)
         view = Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
+        _ = view.atom_totals  # cached here, once, and not by each block
         if isinstance(view.move, ShareCounts):
-            _ = view.top_atoms  # cached here, once, and not by each block
+            _ = view.top_atoms
         return view
 
     def local_step(

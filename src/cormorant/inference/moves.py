@@ -10,13 +10,12 @@ import numpy as np
 
 from cormorant.backends.sampling import Sampling
 from cormorant.backends.select import Backend
-from cormorant.inference import dirichlet, draws, locations
+from cormorant.inference import draws, locations
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, precision_of
 from cormorant.inference.links import LINKS, Derivatives
 from cormorant.inference.prior import Prior
 from cormorant.inference.state import Additive, Globals
-from cormorant.inference.tops import TOPS
 from cormorant.models.cnpf import PoissonFactorization
 
 TINY = 1e-300
@@ -47,7 +46,7 @@ class Proposal:
 
     values: np.ndarray
     log_forward: np.ndarray  # log density of the proposal
-    log_target: np.ndarray  # of the present locations
+    log_target: np.ndarray  # of the present values
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,15 @@ class Visit:
         """The atoms as the allocation wants them."""
         return top_one(self.atoms)
 
+    @cached_property
+    def atom_totals(self) -> np.ndarray:
+        """A_k."""
+        return self.atoms.sum(axis=0)
+
+    def log_rate(self, batch: Batch) -> np.ndarray:
+        """Log of e_u A_k, as these rows looked."""
+        return batch.log_rate(self.atoms, self.atom_totals)
+
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
         return fresh_seed(self.rng)
@@ -113,87 +121,10 @@ class RowMove:
     model: PoissonFactorization
     backend: Backend
 
-    def _at(self, view: Visit, batch: Batch, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def at(self, view: Visit, f: np.ndarray, log_rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """log(1 + A r) and A r / (1 + A r) of each row and component."""
         field = self.backend.product(f, view.design.loadings.T)
-        return LINKS[self.model.link].at(field, batch.log_rate(view.atoms), self.backend)
-
-    def mean_scale(self, view: Visit, batch: Batch, f: np.ndarray) -> np.ndarray:
-        """E x / (w + n) given f: r / (1 + A r)."""
-        return self._at(view, batch, f)[1] * np.exp(-batch.log_rate(view.atoms))
-
-
-@dataclass(frozen=True)
-class CountStatistics(Additive):
-    """Sums over rows for the atoms."""
-
-    n_rows: float
-    counts: Any  # columns x components; None where only the rows matter
-    exposure: Any  # sum_u e_u x_uk
-
-
-@dataclass(frozen=True)
-class ShareCounts(RowMove):
-    """x, and with it the counts by component and a flat mu_u; then a0 and the atoms."""
-
-    learns_a0: bool
-
-    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, CountStatistics]:
-        """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
-        w, sampling = view.globals.weights, self.backend.sampling
-        x = self.mean_scale(view, batch, start.f)
-        if start.n.shape[1]:
-            x *= sampling.gammas(w + start.n, view.seed(), view.ids)
-            np.maximum(x, TINY, out=x)
-        else:
-            x *= w  # the first time: a draw from the prior would leave most components out
-        n, counts = sampling.counts(
-            batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
-            view.seed(), view.ids, view.sums,
-        )  # fmt: skip
-        f = self._level(view, start.f, x) if self.model.normalised else start.f
-        return RowDraws(n, f), CountStatistics(batch.n_rows, counts, batch.exposed(x) if view.sums else None)
-
-    def _level(self, view: Visit, f: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """f with mu_u drawn given x: exp(-mu_u) ~ Gamma(sum_k w_k, sum_k x_uk exp(-l_k . d_u)), as its prior is flat.
-
-        Given x, where mu_u and n part ways, it moves as far as the weights alone allow, however many counts there are.
-        """
-        rest = self.backend.product(f[:, :-1], view.design.loadings[:, :-1].T)
-        shape = np.full((len(f), 1), view.globals.weights.sum())
-        gammas = np.maximum(self.backend.sampling.gammas(shape, view.seed(), view.ids), TINY)
-        rate = np.maximum((x * np.exp(-rest)).sum(axis=1, keepdims=True), TINY)
-        return np.hstack([f[:, :-1], np.log(rate) - np.log(gammas)])
-
-    def shared(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
-        """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
-        if self.model.normalised:
-            return self._shared_dirichlet(g, chain, total)
-        h, sampling, rng = g.hyper, self.backend.sampling, chain.rng
-        if self.learns_a0:
-            each = np.full(total.counts.shape[1], h.a0)
-            tables = sampling.tables(total.counts, each, chain.seed()).sum()
-            h = replace(h, a0=draws.draw_a0(tables, len(total.counts), total.exposure, h.b0, rng))
-        shape, rate = h.a0 + total.counts, h.b0 + total.exposure
-        atoms = np.maximum(sampling.gammas(shape, chain.seed()) / rate, TINY)
-        return replace(g, atom_shape=shape, atom_rate=rate, hyper=h), replace(chain, atoms=atoms)
-
-    def _shared_dirichlet(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
-        """a_k ~ Dirichlet(a0 + c_k), after a0 with a summed out.
-
-        Columns that were looked at less than others first get the counts that they lack: exp(m a), which missing
-        entries leave in the density of a, is a sum over j ~ Poisson(m a), given which a is a Dirichlet variable again.
-        """
-        h, sampling, rng, counts = g.hyper, self.backend.sampling, chain.rng, total.counts
-        if total.exposure.ndim == 2:
-            counts = counts + rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
-        if self.learns_a0:
-            each = np.full(counts.shape[1], h.a0)
-            tables = sampling.tables(counts, each, chain.seed()).sum()
-            h = replace(h, a0=dirichlet.draw_a0(tables, counts.sum(axis=0), len(counts), h.a0, rng))
-        shape = h.a0 + counts
-        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
-        return g, replace(chain, atoms=draw_atoms(self.model, g, self.backend, chain.rng))
+        return LINKS[self.model.link].at(field, log_rate, self.backend)
 
 
 def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: np.random.Generator) -> np.ndarray:
@@ -207,30 +138,6 @@ def top_one(a: np.ndarray) -> np.ndarray:
     single = np.empty(a.shape, np.float32)
     np.divide(a, a.max(axis=1, keepdims=True), out=single, casting="same_kind")
     return np.maximum(single, 1e-18, out=single)
-
-
-@dataclass(frozen=True)
-class WeightStatistics(Additive):
-    """Sums over rows for the weights."""
-
-    n_rows: float
-    tables: np.ndarray
-    log_one: np.ndarray  # sum_u log(1 + A_k r(F_uk))
-
-
-@dataclass(frozen=True)
-class DrawWeights(RowMove):
-    """Tables of the counts; then the weights and what governs them, x integrated out."""
-
-    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, WeightStatistics]:
-        """t_uk ~ tables(n_uk, w_k)."""
-        tables = self.backend.sampling.tables(start.n, view.globals.weights, view.seed(), view.ids)
-        log_one, _ = self._at(view, batch, start.f)
-        return start, WeightStatistics(batch.n_rows, tables.sum(axis=0), log_one.sum(axis=0))
-
-    def shared(self, g: Globals, chain: Chain, total: WeightStatistics) -> tuple[Globals, Chain]:
-        """The process at the top, truncated."""
-        return TOPS[self.model.top].draw(g, total.tables, total.log_one, chain.rng), chain
 
 
 @dataclass(frozen=True)
@@ -258,17 +165,19 @@ class MetropolisField(RowMove):
     accepted where the density is far from a Gaussian one.
     """
 
-    def _likelihood(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray | None = None) -> Derivatives:
+    def _likelihood(
+        self, view: Visit, batch: Batch, rows: RowDraws, loadings: np.ndarray, bounded: np.ndarray | None = None
+    ) -> Derivatives:
         """h at F. Its derivatives make proposals, which may be rounded to single precision: where rows are short."""
         w, link = view.globals.weights, LINKS[self.model.link]
         dtype = precision_of(batch.row_totals.max(initial=0.0) + w.sum())
-        field = self.backend.product(rows.f, view.design.loadings.T)
-        return link.likelihood(field, batch.log_rate(view.atoms), rows.n, w, self.backend, dtype, bounded)
+        field = self.backend.product(rows.f, loadings.T)
+        return link.likelihood(field, view.log_rate(batch), rows.n, w, self.backend, dtype, bounded)
 
     def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray, tau: np.ndarray | None):
         """The log density of f given tau, its slope, and minus its curvature (packed)."""
         prior, away = view.design.prior.scaled(tau), rows.f - view.design.prior.mean
-        h = self._likelihood(view, batch, rows, bounded)
+        h = self._likelihood(view, batch, rows, view.design.loadings, bounded)
         design = view.design.as_type(h.omega.dtype.type)
         density = h.value.sum(axis=1) - 0.5 * (prior * away**2).sum(axis=1)
         slope = self.backend.product(h.slope, design.loadings) - prior * away
@@ -289,11 +198,13 @@ class MetropolisField(RowMove):
         drawn = RowDraws(start.n, np.where(accept[:, None], proposed.f, start.f))
         if not view.sums or not self.model.has_locations or self.model.kernel.places is not None:
             return drawn, Visited(batch.n_rows)
-        return drawn, self._location_statistics(view, batch, drawn, view.design)
+        return drawn, self._location_statistics(view, batch, drawn, view.design.loadings)
 
-    def _location_statistics(self, view: Visit, batch: Batch, rows: RowDraws, design: Design) -> LocationStatistics:
+    def _location_statistics(
+        self, view: Visit, batch: Batch, rows: RowDraws, loadings: np.ndarray
+    ) -> LocationStatistics:
         """Curvature, slope and log likelihood of every location."""
-        h = self._likelihood(replace(view, design=design), batch, rows)
+        h = self._likelihood(view, batch, rows, loadings)
         d = rows.f[:, : rows.f.shape[1] - self.model.has_level].astype(h.omega.dtype)
         return LocationStatistics(
             n_rows=batch.n_rows,
@@ -328,8 +239,7 @@ class DecideLocations(MetropolisField):
         assert view.proposal is not None  # the pass before made it
         features = self.model.kernel.features(view.proposal.values, view.globals.hyper.sigma_l2)
         loadings = np.hstack([features, view.design.loadings[:, features.shape[1] :]])
-        design = Design.build(loadings, view.design.prior)
-        return start, self._location_statistics(view, batch, start, design)
+        return start, self._location_statistics(view, batch, start, loadings)
 
     def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component."""

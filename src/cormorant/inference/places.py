@@ -36,7 +36,7 @@ class ChoosePlaces(RowMove):
         features = self.model.kernel.features(self._places, g.hyper.sigma_l2)
         size = features.shape[1]
         field = self.backend.product(start.f[:, :size], features.T) + start.f[:, size:].sum(axis=1, keepdims=True)
-        log_rate = batch.log_rate(view.atoms)
+        log_rate = view.log_rate(batch)
         found = np.empty((len(w), len(features)))
         for place in range(len(features)):
             everywhere = np.repeat(field[:, [place]], len(w), axis=1)

@@ -21,7 +21,7 @@ class PolyaGammaField(RowMove):
         """omega_uk ~ PG(w_k + n_uk, F_uk + log A_k); f_u with precision Lambda_u + sum_k omega_uk g_k g_k^T."""
         design, w, sampling = view.design_of(batch), view.globals.weights, self.backend.sampling
         tau = view.draw_tau(design.prior, start.f, sampling)
-        log_rate = batch.log_rate(view.atoms)
+        log_rate = view.log_rate(batch)
         field = self.backend.product(start.f, design.loadings.T)
         omega = sampling.polya_gammas(start.n, w, field + log_rate, view.seed(), view.ids)
         pull = self.backend.product(0.5 * (start.n - w) - omega * log_rate, design.loadings)

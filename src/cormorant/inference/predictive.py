@@ -18,11 +18,12 @@ from cormorant.backends.select import Backend
 from cormorant.data import Counts, split_entries
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.moves import MetropolisField, RowDraws, ShareCounts, Visit
+from cormorant.inference.moves import MetropolisField, RowDraws, Visit
 from cormorant.inference.polya_gamma import PolyaGammaField
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
+from cormorant.inference.sharing import ShareCounts
 from cormorant.inference.state import Globals, RowPosterior
 
 Pairs = Iterator[tuple[np.ndarray, np.ndarray]]
@@ -124,16 +125,16 @@ class SampledPosterior:
 
     def _sweep(self, view: Visit, batch: Batch, draws: RowDraws, dropped: int) -> tuple[RowDraws, np.ndarray]:
         """Where the rows end, and the sum of their scaled weights over all sweeps but the first ``dropped``."""
-        w, total = view.globals.weights, view.atoms.sum(axis=0)
+        total = view.atom_totals
         model, count = self.gibbs.model, self._count
         move = (PolyaGammaField if model.link == "exp" else MetropolisField)(model, self.backend)
-        q = np.zeros((batch.n_rows, len(w)))
+        q = np.zeros((batch.n_rows, len(total)))
         for sweep in range(dropped + self.sweeps - 1):
             draws, _ = count.rows(view, batch, draws)
             if model.has_field:
                 draws, _ = move.rows(view, batch, draws)
             if sweep >= dropped:
-                x = (w + draws.n) * count.mean_scale(view, batch, draws.f)
+                x = count.mean_weights(view, batch, draws)
                 q += x / (x @ total)[:, None]
         return draws, q
 

@@ -86,7 +86,8 @@ class RowMemory:
         """Where these rows ended, if all of them have been visited."""
         if self._kept is None or not self._visited[index].all():
             return None
-        return type(self._kept)(*(array[index] for array in _arrays(self._kept)))
+        rows = _as_slice(index)
+        return type(self._kept)(*(array[rows] for array in _arrays(self._kept)))
 
     def put(self, index: np.ndarray, ended: Any) -> None:
         """Remember where these rows ended."""
@@ -97,8 +98,10 @@ class RowMemory:
                 if self.limit is not None and size > self.limit:
                     return
                 self._kept = type(ended)(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
+        rows = _as_slice(index)
         for kept, array in zip(_arrays(self._kept), arrays, strict=True):
-            kept[index] = array
+            if array.base is not kept:  # else it is what `get` gave, and no step writes to that
+                kept[rows] = array
         self._visited[index] = True
 
     def handed_over(self, convert: Callable[[Any], Any]) -> RowMemory:
@@ -107,6 +110,12 @@ class RowMemory:
         if self._kept is not None:
             other._kept, other._visited = convert(self._kept), self._visited.copy()
         return other
+
+
+def _as_slice(index: np.ndarray) -> np.ndarray | slice:
+    """Neighbouring rows as a slice, which copies nothing."""
+    first, last = int(index[0]), int(index[-1]) + 1
+    return slice(first, last) if np.array_equal(index, np.arange(first, last)) else index
 
 
 def _arrays(locals_: Any) -> list[np.ndarray]:

@@ -1,0 +1,126 @@
+"""The move that shares the counts out among the components, and then draws the atoms.
+
+Given the counts the profile a_ki / A_k is a Dirichlet variable, whatever x and the scale A_k are, so it is drawn by
+itself; the scale moves with x integrated out (`scale`). Where entries are missing the two do not part, and the atoms
+are drawn given x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cormorant.inference import dirichlet, draws
+from cormorant.inference.batch import Batch
+from cormorant.inference.moves import TINY, Chain, RowDraws, RowMove, Visit, draw_atoms, top_one
+from cormorant.inference.scale import propose, scale_statistics
+from cormorant.inference.state import Additive, Globals
+
+
+@dataclass(frozen=True)
+class CountStatistics(Additive):
+    """Sums over rows for the atoms."""
+
+    n_rows: float
+    counts: Any  # columns x components; None where only the rows matter
+    exposure: Any = 0.0  # where entries are missing: sum_u e_u x_uk, columns x components
+    scale: Any = 0.0  # at the present scales, where they are proposed next
+
+
+@dataclass(frozen=True)
+class ShareCounts(RowMove):
+    """x, and with it the counts by component and a flat mu_u; then a0 and the atoms."""
+
+    learns_a0: bool
+    has_missing: bool = False
+
+    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, CountStatistics]:
+        """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
+        w, sampling, log_rate = view.globals.weights, self.backend.sampling, view.log_rate(batch)
+        log_one, share = self.at(view, start.f, log_rate)
+        x = share * np.exp(-log_rate)
+        if start.n.shape[1]:
+            x *= sampling.gammas(w + start.n, view.seed(), view.ids)
+            np.maximum(x, TINY, out=x)
+        else:
+            x *= w  # the first time: a draw from the prior would leave most components out
+        n, counts = sampling.counts(
+            batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
+            view.seed(), view.ids, view.sums,
+        )  # fmt: skip
+        f = self._level(view, start.f, x) if self.model.normalised else start.f
+        found = CountStatistics(batch.n_rows, counts)
+        if view.sums and self.has_missing:
+            found = replace(found, exposure=batch.exposed(x))
+        elif view.sums and not self.model.normalised:
+            found = replace(found, scale=scale_statistics(w + n, log_one, share))
+        return RowDraws(n, f), found
+
+    def mean_weights(self, view: Visit, batch: Batch, rows: RowDraws) -> np.ndarray:
+        """E x given n and f: (w + n) r / (1 + A r)."""
+        log_rate = view.log_rate(batch)
+        return (view.globals.weights + rows.n) * self.at(view, rows.f, log_rate)[1] * np.exp(-log_rate)
+
+    def _level(self, view: Visit, f: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """f with mu_u drawn given x: exp(-mu_u) ~ Gamma(sum_k w_k, sum_k x_uk exp(-l_k . d_u)), as its prior is flat.
+
+        Given x, where mu_u and n part ways, it moves as far as the weights alone allow, however many counts there are.
+        """
+        rest = self.backend.product(f[:, :-1], view.design.loadings[:, :-1].T)
+        shape = np.full((len(f), 1), view.globals.weights.sum())
+        gammas = np.maximum(self.backend.sampling.gammas(shape, view.seed(), view.ids), TINY)
+        rate = np.maximum((x * np.exp(-rest)).sum(axis=1, keepdims=True), TINY)
+        return np.hstack([f[:, :-1], np.log(rate) - np.log(gammas)])
+
+    def shared(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
+        """a0 and the atoms, given the counts."""
+        if self.model.normalised:
+            return self._dirichlet(g, chain, total)
+        if self.has_missing:
+            return self._given_x(g, chain, total)
+        return self._profiles(g, chain, total)
+
+    def _tables(self, counts: np.ndarray, a0: float, chain: Chain) -> float:
+        """Tables of the counts of all columns and components, by which a0 becomes easy to draw."""
+        each = np.full(counts.shape[1], a0)
+        return float(self.backend.sampling.tables(counts, each, chain.seed()).sum())
+
+    def _profiles(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
+        """a_k / A_k ~ Dirichlet(a0 + c_k), after a0 given A with the profiles summed out; then scales are proposed."""
+        h, counts, scale = g.hyper, total.counts, chain.atoms.sum(axis=0)
+        if self.learns_a0:
+            tables = self._tables(counts, h.a0, chain)
+            h = replace(h, a0=draws.draw_a0_given_scale(tables, counts, h.b0 * scale, h.a0, chain.rng))
+        shape = h.a0 + counts
+        gammas = np.maximum(self.backend.sampling.gammas(shape, chain.seed()), TINY)
+        atoms = np.maximum(gammas * (scale / gammas.sum(axis=0)), TINY)
+        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0) / scale, hyper=h)
+        return g, propose(g, replace(chain, atoms=atoms), total.scale)
+
+    def _given_x(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
+        """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
+        h = g.hyper
+        if self.learns_a0:
+            tables = self._tables(total.counts, h.a0, chain)
+            h = replace(h, a0=draws.draw_a0(tables, total.exposure, h.b0, chain.rng))
+        shape, rate = h.a0 + total.counts, h.b0 + total.exposure
+        atoms = np.maximum(self.backend.sampling.gammas(shape, chain.seed()) / rate, TINY)
+        return replace(g, atom_shape=shape, atom_rate=rate, hyper=h), replace(chain, atoms=atoms)
+
+    def _dirichlet(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
+        """a_k ~ Dirichlet(a0 + c_k), after a0 with a summed out.
+
+        Columns that were looked at less than others first get the counts that they lack: exp(m a), which missing
+        entries leave in the density of a, is a sum over j ~ Poisson(m a), given which a is a Dirichlet variable again.
+        """
+        h, rng, counts = g.hyper, chain.rng, total.counts
+        if self.has_missing:
+            counts = counts + rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
+        if self.learns_a0:
+            tables = self._tables(counts, h.a0, chain)
+            h = replace(h, a0=dirichlet.draw_a0(tables, counts.sum(axis=0), len(counts), h.a0, rng))
+        shape = h.a0 + counts
+        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
+        return g, replace(chain, atoms=draw_atoms(self.model, g, self.backend, chain.rng))
