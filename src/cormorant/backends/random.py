@@ -93,11 +93,15 @@ def normal(s):
 
 @inner
 def gamma(s, shape):
-    """Gamma(shape, 1), by Marsaglia and Tsang; for a shape below one, Gamma(shape + 1) u^(1 / shape)."""
-    boost = 1.0
+    """Gamma(shape, 1); for a shape below one, Gamma(shape + 1) u^(1 / shape)."""
     if shape < 1.0:
-        boost = math.exp(math.log(uniform(s)) / shape)
-        shape += 1.0
+        return math.exp(math.log(uniform(s)) / shape) * gamma_above_one(s, shape + 1.0)
+    return gamma_above_one(s, shape)
+
+
+@inner
+def gamma_above_one(s, shape):
+    """Gamma(shape, 1) for a shape of at least one, by Marsaglia and Tsang."""
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
@@ -108,7 +112,7 @@ def gamma(s, shape):
         v = v * v * v
         u = uniform(s)
         if u < 1.0 - 0.0331 * z * z * z * z or math.log(u) < 0.5 * z * z + d * (1.0 - v + math.log(v)):
-            return d * v * boost
+            return d * v
 
 
 @inner
