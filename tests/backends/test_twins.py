@@ -180,13 +180,13 @@ def test_packed_products_equal_twin():
         assert np.array_equal(got, packing.pack_products(a))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_proposals_know_their_densities(dtype):
-    """What a draw says of its own density is what the density says of the draw; so for precisions that were rounded."""
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+def test_proposals_know_their_densities(dtype, tolerance):
+    """What a draw says of its own density is what the density says of the draw, to the precision of its matrix."""
     precision, linear, _ = draw_stack(2 * LANES + 3, 7)
     backend, precision = cpu.CpuBackend(), precision.astype(dtype)
     drawn, log_density = backend.sampling.proposals(precision, linear, 3)
-    assert_allclose(log_density, backend.gaussian_log_densities(precision, linear, drawn), rtol=1e-9)
+    assert_allclose(log_density, backend.gaussian_log_densities(precision, linear, drawn), rtol=tolerance)
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (1, 1, 1), (33, 7, 5), (1100, 3, 40)])

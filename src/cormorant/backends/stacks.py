@@ -13,8 +13,10 @@ import numpy as np
 
 from cormorant.backends import random
 from cormorant.backends.compiled import Threads, compiled, inner
+from cormorant.backends.logistic import log_positive
 
 LANES = 64
+TILE = 16  # entries turned round at a time, so that what is written stays in the nearest cache
 
 
 @compiled
@@ -64,17 +66,24 @@ def _scale(out, x):
 @inner
 def _load(first, last, stack, out):
     """Entries x lanes of some of the stack; lanes left over repeat the first."""
-    for lane in range(LANES):
-        row = stack[first + lane if first + lane < last else first]
-        for entry in range(len(row)):
-            out[entry, lane] = row[entry]
+    size = stack.shape[1]
+    for begin in range(0, size, TILE):
+        end = min(begin + TILE, size)
+        for lane in range(LANES):
+            row = stack[first + lane if first + lane < last else first]
+            for entry in range(begin, end):
+                out[entry, lane] = row[entry]
 
 
 @inner
 def _store(first, last, lanes, stack):
-    for lane in range(min(LANES, last - first)):
-        for entry in range(stack.shape[1]):
-            stack[first + lane, entry] = lanes[entry, lane]
+    size = stack.shape[1]
+    for begin in range(0, size, TILE):
+        end = min(begin + TILE, size)
+        for lane in range(min(LANES, last - first)):
+            row = stack[first + lane]
+            for entry in range(begin, end):
+                row[entry] = lanes[entry, lane]
 
 
 @inner
@@ -117,7 +126,7 @@ def _half_log_determinant(size, a, out):
     for p in range(size):
         diagonal = a[p * (p + 1) // 2 + p]
         for lane in range(LANES):
-            out[lane] -= math.log(diagonal[lane])
+            out[lane] -= log_positive(diagonal[lane])
 
 
 @inner
@@ -159,9 +168,9 @@ def _moments(first, last, precision, linear, mean, covariance):
 @compiled
 def _log_densities(first, last, precision, linear, at, out):
     """With y = L^-1 b and z = L^T x - y: log |L| - z.z / 2."""
-    size = linear.shape[1]
-    a, y, x = np.empty((precision.shape[1], LANES)), np.empty((size, LANES)), np.empty((size, LANES))
-    total = np.empty(LANES)
+    size, dtype = linear.shape[1], precision.dtype
+    a, total = np.empty((precision.shape[1], LANES), dtype), np.empty(LANES)
+    y, x = np.empty((size, LANES), dtype), np.empty((size, LANES), dtype)
     for u in range(first, last, LANES):
         _load(u, last, precision, a)
         _load(u, last, linear, y)
@@ -185,8 +194,8 @@ def _log_densities(first, last, precision, linear, at, out):
 @compiled
 def _draw(first, last, precision, linear, seed, ids, out, log_density):
     """L^-T (L^-1 b + z) with z standard normal; log |L| - z.z / 2."""
-    size = linear.shape[1]
-    a, y, total = np.empty((precision.shape[1], LANES)), np.empty((size, LANES)), np.empty(LANES)
+    size, dtype = linear.shape[1], precision.dtype
+    a, y, total = np.empty((precision.shape[1], LANES), dtype), np.empty((size, LANES), dtype), np.empty(LANES)
     for u in range(first, last, LANES):
         _load(u, last, precision, a)
         _load(u, last, linear, y)
