@@ -2,7 +2,7 @@
 
 One matrix at a time would leave a processor's vector registers idle, so ``LANES`` of them are worked on together: an
 array of entries x lanes, and every inner loop runs along the lanes. What is found of a matrix does not depend on those
-beside it.
+beside it. Sums are made in the precision that the matrices come in.
 """
 
 from __future__ import annotations
@@ -152,8 +152,9 @@ def _inverse(size, a, t):
 
 @compiled
 def _moments(first, last, precision, linear, mean, covariance):
-    size = linear.shape[1]
-    a, y, room = np.empty((precision.shape[1], LANES)), np.empty((size, LANES)), np.empty((size * size, LANES))
+    size, dtype = linear.shape[1], precision.dtype
+    a, y = np.empty((precision.shape[1], LANES), dtype), np.empty((size, LANES), dtype)
+    room = np.empty((size * size, LANES), dtype)
     for u in range(first, last, LANES):
         _load(u, last, precision, a)
         _load(u, last, linear, y)

@@ -131,8 +131,7 @@ class FieldProblem:
         if prior.size == 0:
             return np.zeros(len(field.mean))
         zero = np.zeros_like(field.mean)
-        covariance = field.covariance.astype(np.float64)  # a step that is judged by this may be small
-        log_determinant = 2.0 * self.backend.gaussian_log_densities(covariance, zero, zero)  # of the covariance
+        log_determinant = 2.0 * self.backend.gaussian_log_densities(field.covariance, zero, zero)  # of the covariance
         return prior.cross_entropy(field.mean, field.covariance) - 0.5 * (prior.size + log_determinant)
 
     def scale_moments(self, field: Field, n_nodes: int = 15) -> tuple[np.ndarray, np.ndarray]:
