@@ -15,6 +15,7 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
+from cormorant.estimators.ahead import compile_ahead
 from cormorant.estimators.chains import gather, run_chain
 from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
@@ -230,6 +231,7 @@ class Factorization(
         """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
         wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
         structured = self._scheme("structured", gibbs.backend)
+        compilation = compile_ahead()
         first_fits, ends, collectors, memory = [], [], [], None
         try:
             for number in range(1, wanted.n_chains + 1):
@@ -240,6 +242,7 @@ class Factorization(
                 first_fits.append(fitted)
                 if fitted.interrupted:
                     break
+                compilation.wait()
                 with self._bars() as bars:
                     shown = [*bars.values(), *self.callbacks]
                     end, collector = run_chain(gibbs, fitted, rows, wanted, rng, shown, label)

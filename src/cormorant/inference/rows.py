@@ -30,6 +30,11 @@ class Rows:
         """Number of rows."""
         return self.counts.n_rows
 
+    @property
+    def all(self) -> np.ndarray:
+        """Numbers of the rows."""
+        return np.arange(self.n_rows)
+
     def take(self, index: np.ndarray) -> Rows:
         """Some of the rows."""
         return Rows(
@@ -57,7 +62,7 @@ class Rows:
 
     def blocks(self, size: int, dtype: type) -> Iterator[tuple[np.ndarray, Batch]]:
         """All rows in order, in blocks of equal numbers, ``size`` at most."""
-        for index in np.array_split(np.arange(self.n_rows), -(-self.n_rows // size)):
+        for index in np.array_split(self.all, -(-self.n_rows // size)):
             yield index, self.batch(index, dtype)
 
     @property

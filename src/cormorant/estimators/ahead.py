@@ -1,0 +1,78 @@
+"""The sampler's functions, compiled by another process while the start of a first fit is under way.
+
+Right after an installation nothing is compiled yet, and one process compiles one function at a time. What the other
+one compiles is found where Numba keeps it; if anything goes wrong there, it is compiled here when it is called.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cormorant.backends import sampling
+from cormorant.backends.compiled import resolve_jobs
+from cormorant.backends.select import select_backend
+from cormorant.data import as_counts
+from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.moves import RowDraws
+from cormorant.inference.rows import Rows
+from cormorant.inference.start import start_globals
+from cormorant.inference.state import Hyperparameters
+from cormorant.models.cnpf import MODELS
+
+PATIENCE = 60.0  # seconds to wait for the other process at most
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What the other process is doing, if there is one."""
+
+    process: subprocess.Popen[bytes] | None
+
+    def wait(self) -> None:
+        """Until it has ended, which is as a rule before anyone waits."""
+        if self.process is not None:
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def compile_ahead() -> Compilation:
+    """Start the other process, if nothing is compiled yet and a second core can do it."""
+    if resolve_jobs(-1) < 2 or not sys.executable or _is_compiled():
+        return Compilation(None)
+    nothing = subprocess.DEVNULL
+    try:
+        command = [sys.executable, "-c", f"from {__name__} import sweep; sweep()"]
+        return Compilation(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
+    except OSError:
+        return Compilation(None)
+
+
+def _is_compiled() -> bool:
+    """Whether the sampler has ever been called, here or by an earlier process."""
+    function = sampling._draw_counts
+    folder = function.stats.cache_path
+    kept = folder is None or any(Path(folder).glob(f"*{function.__name__}-*.nbi"))  # None: nothing is ever kept
+    return kept or bool(function.signatures)
+
+
+def sweep() -> None:
+    """One sweep of CNPF over a few rows calls whatever a chain calls, with arrays of the same types."""
+    rng = np.random.default_rng(0)
+    rows = Rows(as_counts(rng.poisson(1.0, (8, 5))))
+    model, gibbs = MODELS["cnpf"], Gibbs(MODELS["cnpf"], select_backend(1))
+    state = gibbs.begin(start_globals(model, rows.counts, 2, 2, Hyperparameters(0.1, 1.0, 0.1, 0.1), rng, 0.5), rng)
+    batch = rows.batch(rows.all, gibbs.dtype)
+    f = RowDraws.fresh(rows.n_rows, gibbs.visit(state).design).f
+    draws = RowDraws(np.zeros((rows.n_rows, 2)), f)
+    for _ in range(gibbs.passes):
+        draws, total = gibbs.local_step(gibbs.visit(state), batch, draws)
+        draws = RowDraws(draws.n.astype(float), draws.f)  # as they are kept between passes
+        state = gibbs.global_step(state, total, 1.0)

@@ -1,0 +1,64 @@
+"""The sampler's functions are compiled by another process, which leaves nothing of them to compile here."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cormorant.estimators import ahead
+
+CALLED = """
+import json
+from numba.core import event
+from cormorant.estimators.ahead import _is_compiled, compile_ahead, sweep
+
+class Compiled(event.Listener):
+    names = []
+    def on_start(self, found):
+        self.names.append(found.data["dispatcher"].py_func.__module__)
+    def on_end(self, found):
+        pass
+
+before = _is_compiled()
+compile_ahead().wait()
+event.register("numba:compile", Compiled())
+sweep()
+print(json.dumps([before, _is_compiled(), [name for name in Compiled.names if name.startswith("cormorant")]]))
+"""
+
+
+def test_a_sweep_finds_everything_compiled(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", CALLED], env=environment, capture_output=True, text=True, check=True)
+    before, after, compiled_here = json.loads(done.stdout)
+    assert (before, after) == (False, True)
+    if ahead.resolve_jobs(-1) > 1:
+        assert compiled_here == []
+
+
+def test_nothing_is_started_for_nothing(monkeypatch):
+    ahead.sweep()  # now it is compiled
+    assert ahead.compile_ahead().process is None
+
+
+@pytest.mark.parametrize("trouble", ["no second core", "no interpreter", "cannot start"])
+def test_without_another_process_all_is_compiled_here(monkeypatch, trouble):
+    monkeypatch.setattr(ahead, "_is_compiled", lambda: False)
+    if trouble == "no second core":
+        monkeypatch.setattr(ahead, "resolve_jobs", lambda n_jobs: 1)
+    elif trouble == "no interpreter":
+        monkeypatch.setattr(sys, "executable", "")
+    else:
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    started = ahead.compile_ahead()
+    started.wait()
+    assert started.process is None
+
+
+def test_a_process_that_hangs_is_ended(monkeypatch):
+    monkeypatch.setattr(ahead, "PATIENCE", 0.01)
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    ahead.Compilation(process).wait()
+    assert process.returncode is not None
