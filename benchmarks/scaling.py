@@ -5,8 +5,8 @@
 Scaling: processor seconds of an epoch (structured) and of a sweep (sampler) and peak memory, each fit in a process of
 its own, against rows, nonzeros of a row, components, dimensions and columns, one varied at a time; the exponent is the
 slope between the logarithms over the upper half of each curve. Roofline: floating-point operations a second of the
-allocation (4 K a nonzero and sweep, single precision) and of the field step (double precision), beside a matrix product
-of the same precision in the same run. Written as PATH.csv, PATH.md and PATH.png.
+allocation (4 K a nonzero and sweep) and of the field step, beside a matrix product in the same run, all in single
+precision. Written as PATH.csv, PATH.md and PATH.png.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from cormorant.data import Counts, as_counts
 from cormorant.estimators import CNPF
 from cormorant.inference.field import Design, FieldProblem
 from cormorant.inference.links import LINKS
+from cormorant.inference.prior import Prior
 
 BASE = {"rows": 4000, "entries": 50, "components": 50, "dims": 25, "columns": 5000}
 CURVES = {
@@ -97,8 +98,8 @@ def roofline(components: int, dims: int = 25) -> list[dict]:
 
     size = dims + 1
     loadings = np.hstack([0.3 * rng.normal(size=(components, dims)), np.ones((components, 1))])
-    design = Design.build(loadings, np.ones(size))
-    problem = FieldProblem(design, LINKS["exp"], weights, np.zeros(components), backend)
+    design = Design.build(loadings, Prior(np.ones(size)))
+    problem = FieldProblem(design, LINKS["exp"], weights, np.zeros(components), backend, np.float32)
     field = problem.prior(counts.n_rows)
     # Two products with the table of g g^T, two with g; a factorisation, its inverse and its product with itself.
     step = counts.n_rows * (2 * components * size * (size + 1) + 4 * components * size + size**3)
@@ -106,7 +107,7 @@ def roofline(components: int, dims: int = 25) -> list[dict]:
     with threadpool_limits(1, user_api="blas"):
         for name, work, operations, dtype in (
             ("allocation", allocate, 4.0 * components * counts.nnz * sweeps, np.float32),
-            ("field step", lambda: problem.step(field, n), float(step), np.float64),
+            ("field step", lambda: problem.step(field, n), float(step), np.float32),
         ):
             square = rng.normal(size=(1500, 1500)).astype(dtype)
             work()
