@@ -138,7 +138,7 @@ def binomial(s, n, p):
 
 @inner
 def tables(s, n, w):
-    """Tables that n customers of a Chinese restaurant with concentration w sit at: sum_j Bernoulli(w / (w + j)), j < n.
+    """Tables that n > 0 customers of a Chinese restaurant with concentration w sit at: sum_j Bernoulli(w / (w + j)), j < n.
 
     While tables are likely, customers are seated one by one. After that the next new table is found in one step: none
     opens before customer m with probability Gamma(m) Gamma(w + j) / (Gamma(j) Gamma(w + m)). Huge counts with huge w
@@ -151,9 +151,9 @@ def tables(s, n, w):
         if variance > MANY:
             mean = 0.5 * (1.0 - rest) - w * math.log(rest)
             return min(max(round(mean + math.sqrt(variance) * normal(s)), 1), int(n))
-    count = 0
+    count = 1  # the first customer's
     few = int(min(n, max(32.0, 32.0 * w)))
-    for j in range(few):
+    for j in range(1, few):
         if uniform(s) * (w + j) < w:
             count += 1
     j = few

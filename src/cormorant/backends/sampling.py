@@ -1,7 +1,7 @@
 """Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` is not looked at: a change there needs a change here (this number will do): 3.
+from `random` is not looked at: a change there needs a change here (this number will do): 4.
 """
 
 from __future__ import annotations
@@ -33,67 +33,73 @@ def _pick(a, b, c, target):
 def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c):
     """q_k = x_k a_k summed by sixteens; a count finds its four of these sums, the sum, the four within it, its own.
 
-    One long function: handing a row of an array to another would count references, which costs as much as a sum.
+    All sums of a row come first: between them there is nothing that a processor would have to guess. One long function,
+    and no row of an array has a name: that would count references, which costs as much as a sum.
     """
     n_components, by_column = n.shape[1], len(c) > 0
     n_sums = (n_components + LANES - 1) // LANES
-    n_fours = n_sums // 4
-    sums = np.zeros(x.shape[1] // LANES, np.float32)
+    longest = 0
     for u in range(first, last):
-        s, row, row_n = random.stream(seed, ids[u]), x[u], n[u]
-        for j in range(indptr[u], indptr[u + 1]):
-            i = indices[j]
-            atom, z = atoms[i], ZERO
-            for four in range(n_fours):
-                k0, z0, z1, z2, z3 = 4 * LANES * four, ZERO, ZERO, ZERO, ZERO
+        longest = max(longest, indptr[u + 1] - indptr[u])
+    sums, normaliser = np.zeros((longest, x.shape[1] // LANES), np.float32), np.zeros(longest, np.float32)
+    for u in range(first, last):
+        s, begin, length = random.stream(seed, ids[u]), indptr[u], indptr[u + 1] - indptr[u]
+        for j in range(length):
+            i, z = indices[begin + j], ZERO
+            for m in range(0, n_sums - n_sums % 4, 4):
+                k0, z0, z1, z2, z3 = LANES * m, ZERO, ZERO, ZERO, ZERO
                 for k in range(LANES):
-                    z0 += row[k0 + k] * atom[k0 + k]
-                    z1 += row[k0 + k + LANES] * atom[k0 + k + LANES]
-                    z2 += row[k0 + k + 2 * LANES] * atom[k0 + k + 2 * LANES]
-                    z3 += row[k0 + k + 3 * LANES] * atom[k0 + k + 3 * LANES]
-                sums[4 * four], sums[4 * four + 1], sums[4 * four + 2], sums[4 * four + 3] = z0, z1, z2, z3
+                    z0 += x[u, k0 + k] * atoms[i, k0 + k]
+                    z1 += x[u, k0 + k + LANES] * atoms[i, k0 + k + LANES]
+                    z2 += x[u, k0 + k + 2 * LANES] * atoms[i, k0 + k + 2 * LANES]
+                    z3 += x[u, k0 + k + 3 * LANES] * atoms[i, k0 + k + 3 * LANES]
+                sums[j, m], sums[j, m + 1], sums[j, m + 2], sums[j, m + 3] = z0, z1, z2, z3
                 z += (z0 + z1) + (z2 + z3)
-            for one in range(4 * n_fours, n_sums):
-                z0 = ZERO
+            for m in range(n_sums - n_sums % 4, n_sums):
+                k0, z0 = LANES * m, ZERO
                 for k in range(LANES):
-                    z0 += row[LANES * one + k] * atom[LANES * one + k]
-                sums[one] = z0
+                    z0 += x[u, k0 + k] * atoms[i, k0 + k]
+                sums[j, m] = z0
                 z += z0
-            left = counts[j]
+            normaliser[j] = z
+        for j in range(length):
+            i, z, left = indices[begin + j], normaliser[j], counts[begin + j]
             if left <= ONE_BY_ONE:
                 for _ in range(left):
                     target = np.float32(random.uniform(s)) * z
                     sixteen, total, before = 0, ZERO, ZERO
                     for m in range(0, n_sums - 4, 4):
-                        total += (sums[m] + sums[m + 1]) + (sums[m + 2] + sums[m + 3])
+                        total += (sums[j, m] + sums[j, m + 1]) + (sums[j, m + 2] + sums[j, m + 3])
                         below = total < target
                         sixteen += 4 * below
                         before = total if below else before
-                    part, target = _pick(sums[sixteen], sums[sixteen + 1], sums[sixteen + 2], target - before)
+                    part, target = _pick(sums[j, sixteen], sums[j, sixteen + 1], sums[j, sixteen + 2], target - before)
                     k = LANES * (sixteen + part)
-                    q0 = (row[k] * atom[k] + row[k + 1] * atom[k + 1]) + (
-                        row[k + 2] * atom[k + 2] + row[k + 3] * atom[k + 3]
+                    q0 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
+                        x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
                     )
                     k += 4
-                    q1 = (row[k] * atom[k] + row[k + 1] * atom[k + 1]) + (
-                        row[k + 2] * atom[k + 2] + row[k + 3] * atom[k + 3]
+                    q1 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
+                        x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
                     )
                     k += 4
-                    q2 = (row[k] * atom[k] + row[k + 1] * atom[k + 1]) + (
-                        row[k + 2] * atom[k + 2] + row[k + 3] * atom[k + 3]
+                    q2 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
+                        x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
                     )
                     part, target = _pick(q0, q1, q2, target)
                     k += 4 * part - 8
-                    part, target = _pick(row[k] * atom[k], row[k + 1] * atom[k + 1], row[k + 2] * atom[k + 2], target)
+                    part, target = _pick(
+                        x[u, k] * atoms[i, k], x[u, k + 1] * atoms[i, k + 1], x[u, k + 2] * atoms[i, k + 2], target
+                    )
                     k = min(k + part, n_components - 1)
-                    row_n[k] += 1
+                    n[u, k] += 1
                     if by_column:
                         c[i, k] += 1
             else:
                 for k in range(n_components):
-                    q = row[k] * atom[k]
+                    q = x[u, k] * atoms[i, k]
                     share = left if k == n_components - 1 else random.binomial(s, left, min(q / z, 1.0))
-                    row_n[k] += share
+                    n[u, k] += share
                     if by_column:
                         c[i, k] += share
                     left -= share
