@@ -76,7 +76,7 @@ print(f"{len(enough):,} discharges have enough codes; the sample has {counts.tot
 found = compare(
     counts, ["hgp", "scaled-hgp", "cnpf"], n_held_out=1000, observed=(0.1, 0.5), seed=1, n_components=30, n_chains=1
 )
-print(found)
+print(found.table().drop(columns="seconds").round(1).to_string())
 
 # %% [markdown]
 # A scale for each discharge helps, and correlations help again, whether a tenth or half of the codes are shown: the
@@ -100,8 +100,8 @@ for line in tables.components(model, n=4).head(20).itertuples():
 # %% [markdown]
 # Much of it is medicine as one knows it: heart failure with atrial fibrillation, kidney disease with diabetes and
 # nerve damage, dementia with thin bones, childbirth, alcohol and suicidal thoughts, falls at home and hip joints. One
-# component holds a sixth of all codes: hypertension, high lipids, diabetes, which come along with whatever brought
-# somebody to the hospital. The paper's second component is of that kind too.
+# component holds almost a fifth of all codes: hypertension, high lipids, diabetes, which come along with whatever
+# brought somebody to the hospital. The paper's second component is of that kind too.
 #
 # ## Which go together
 
@@ -114,16 +114,16 @@ for line in pairs.itertuples():
 figures.correlation_heatmap(model, among=20)
 
 # %% [markdown]
-# The positive pairs are plausible: heart failure with disorders of the heart's valves, sepsis with dehydration and
-# pneumonia, bypasses with disease of other vessels. So are the negative ones, but look for the reason behind them.
-# Childbirth does not protect from obstructed airways: in this survey the median age of discharges with a delivery is
-# 28 years, and the airways are those of the old. Asthma (47) "avoids" kidney failure (73) in the same way. **Age is
-# not in the model**, nor is the reason for the stay, so a correlation between components can be nothing more than a
-# common cause. The survey has age and sex; fitting within age groups is the least one should do before believing such
-# a pair.
+# The positive pairs are plausible: old infarctions with bypasses, alcohol and suicidal thoughts with depression,
+# kidney and lungs that fail with dehydration and pneumonia. So are the negative ones, but look for the reason behind
+# them. Low spirits and a restless bowel do not protect the heart: in this survey the median age of discharges with
+# dysthymic disorder is 58 years, that of discharges with heart failure 76. Chronic pain (55) "avoids" kidney failure
+# (73) in the same way. **Age is not in the model**, nor is the reason for the stay, so a correlation between
+# components can be nothing more than a common cause. The survey has age and sex, and a model can be
+# [told of them](../models/covariates.md): the least one should do before believing such a pair.
 #
-# Some components are alike (several have hypertension, depression or tobacco near the top), and correlations between
-# near-twins say how one pattern was cut, not how two conditions meet.
+# Some components are alike (the strongest pair is of two with heart failure and atrial fibrillation on top), and
+# correlations between near-twins say how one pattern was cut, not how two conditions meet.
 #
 # ## What a code list suggests next
 #
@@ -142,6 +142,6 @@ print(suggested.to_string(index=False))
 figures.sorted_weights(model)
 
 # %% [markdown]
-# Nearly all thirty are in use: the truncation decides. The paper found about fifty of 200 with the first twenty used
+# All thirty are in use: the truncation decides. The paper found about fifty of 200 with the first twenty used
 # more heavily. [The paper's tables](../paper_tables.md) stand beside those of a fit to all discharges with five codes
 # or more.

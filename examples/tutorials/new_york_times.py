@@ -51,7 +51,7 @@ found = compare(
     n_components=50,
     n_chains=1,
 )
-print(found)
+print(found.table().drop(columns="seconds").round(1).to_string())
 
 # %%
 figures.model_comparison(found.table())
@@ -62,7 +62,7 @@ figures.model_comparison(found.table())
 # only that there will be more about courts, but also that police and trials are likely and recipes are not.
 #
 # Two cautions. The fits decide themselves with how many components to begin (a quarter of the truncation, or all of
-# it, whichever predicts validation rows better after ten epochs), and the scaled HGP settled for twelve, with which
+# it, whichever predicts validation rows better after a few epochs), and the scaled HGP settled for twelve, with which
 # it falls behind at half of the words. So part of the gain is that the correlated model can afford more components,
 # not what it knows of their correlations. And one split with one seed is no proof; the
 # [benchmarks](../benchmarks/paper_table.md) have larger truncations, other data, and longer runs.
@@ -111,9 +111,10 @@ print(pairs.drop(columns=["component", "other"]).to_string(index=False))
 
 # %% [markdown]
 # **Caution.** The interval is too narrow. It says how much the correlation moved within a short chain, not how well
-# the chain has explored the posterior; after ninety sweeps the chains have not mixed (`diagnostics_` says by how
-# much). It would also not tell you that another fit can cut the same articles into other components. A pair to rely
-# on is one that turns up again with another `random_state`.
+# the chain has explored the posterior; after ninety sweeps it has not mixed (`diagnostics_` says by how much). The
+# correlation itself is that of one set of locations which stands for all samples, and can lie just outside. Nor does
+# the interval tell that another fit can cut the same articles into other components. A pair to rely on is one that
+# turns up again with another `random_state`.
 #
 # The paper's figure of these correlations is a graph. Circles are as large as a component's share, purple lines join
 # what goes together, dashed orange ones what avoids each other.
@@ -126,7 +127,7 @@ figures.correlation_heatmap(model, among=30)
 
 # %% [markdown]
 # The tightly connected groups with a few links between them, which the paper describes, are there: sport; war and
-# diplomacy; crime and courts; budgets, bills and taxes; music, art and dress.
+# diplomacy; crime and courts; elections, bills and taxes; companies, prices and shops; books, films and music.
 #
 # ## How many components are there?
 #
@@ -136,8 +137,8 @@ figures.correlation_heatmap(model, among=30)
 figures.sorted_weights(model)
 
 # %% [markdown]
-# Forty of fifty hold something, and the weights fall without a step that would say "here it ends". Do not take the
-# number for a discovery. It depends on the truncation (with 200 the sampler used 175, see the
+# Some forty of fifty are in use, and the weights fall without a step that would say "here it ends". Do not take the
+# number for a discovery. It depends on the truncation (with 200 the sampler used 179, see the
 # [benchmarks](../benchmarks/paper_table.md)), and a sampler seldom empties a component that it began with. Were all
 # in use, the fit would warn that the truncation may be too low.
 #
@@ -148,15 +149,16 @@ figures.sorted_weights(model)
 
 # %%
 check = predictive_check(model, counts.rows(slice(0, 2000)), n_replicates=20)
-print(check.statistics.round(3).to_string(index=False))
+print(check.statistics.to_string(index=False, float_format="{:.4g}".format))
 
 # %% [markdown]
 # The tail is the share of replicates that lie above what is observed; near 0 or 1 the model does not make such data.
-# The rows' totals are right, since the model has a parameter for each. Zeros and dispersion are not: words come in
-# bursts (an article that says "cell" once says it again), so that real counts have more zeros and more large values
-# than a Poisson of the same mean, and pairs of top words meet in a little fewer articles than in the replicates. It
-# is the usual price of Poisson factorisation and of topic models, and no reason to mistrust the correlations; but do
-# not ask this model how often a rare word will be repeated.
+# Mean and largest total of the rows are right, since the model has a parameter for each row, and the spread of the
+# totals is nearly so. Zeros and dispersion are not: words come in bursts (an article that says "cell" once says it
+# again), so that real counts have more zeros and more large values than a Poisson of the same mean, and pairs of top
+# words meet in a little fewer articles than in the replicates. It is the usual price of Poisson factorisation and of
+# topic models, and no reason to mistrust the correlations; but do not ask this model how often a rare word will be
+# repeated.
 #
 # ## Further
 #

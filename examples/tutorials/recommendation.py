@@ -101,9 +101,9 @@ for line in pairs.itertuples():
 figures.correlation_heatmap(model, among=15)
 
 # %% [markdown]
-# Look at the years. What goes together are mostly films of the same time, and what avoids each other are films of
-# different times. A likely reason: who rated *Mission: Impossible* when it was new, in 1996, and did not come back,
-# could not rate *Fight Club*. Then the correlations are real, but as much about *when people were there* as about
+# Look at the years. What goes together are mostly films of neighbouring times, and what avoids each other are films
+# of different times. A likely reason: who came in 1996, rated *True Lies* (1994) and did not come back, could not
+# rate *Fight Club* (1999). Then the correlations are real, but as much about *when people were there* as about
 # taste. The model cannot know the difference; whoever reads it must. (The ratings have dates, which were not used
 # here; one would split by time.)
 #
@@ -125,8 +125,7 @@ print(tables.next_columns(model, 0, mine, n=6).to_string(index=False))
 # ## New people
 #
 # Nothing needs to be fitted again for someone new: `transform` and `top_columns` take any rows with the columns of
-# the fit, and someone without a single choice is offered what the prior says: the tops of the components with the
-# largest weights.
+# the fit, and someone without a single choice is offered what people choose on average, which is what is popular.
 
 # %%
 nobody = np.zeros((1, films.n_columns), dtype=int)

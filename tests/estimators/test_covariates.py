@@ -110,6 +110,11 @@ class TestEncoding:
             (np.ones(20), "got shape \\(20,\\)"),
             (np.full((20, 1), np.nan), "must be finite; column 0 of row 0 is nan"),
             ("age", "covariates must be a data frame or 20 rows x columns of numbers; got str"),
+            (pd.DataFrame(np.ones((20, 2))), "other than 1 and Intercept; rename '1'"),
+            (
+                frame_of(20).rename(columns={"age": "age.years", "sex": "sex (f, m)"}),
+                r"rename 'age.years', 'sex \(f, m\)'",
+            ),
         ],
     )
     def test_covariates_that_are_refused(self, covariates, said):
@@ -123,6 +128,7 @@ class TestEncoding:
             (frame_of(9)[["age"]], "sex is not among age"),
             (np.ones((9, 2)), "a data frame with the columns age, sex"),
             (frame_of(9).assign(age="old"), "of the kinds that they had in the fit"),
+            (frame_of(9).assign(age=[*"abcdefghi"]), r"they give age\[T.b\].* and 4 more"),
         ],
     )
     def test_new_rows_that_are_refused(self, covariates, said):
@@ -238,6 +244,8 @@ class TestInterface:
         )  # fmt: skip
         assert found.models["cnpf"].covariate_names_.tolist() == ["age"]
         assert not hasattr(found.models["hgp"], "covariate_names_")
+        with pytest.raises(ValueError, match="a row for each of the 60 rows of X; got 59"):
+            compare(data[0], ["cnpf"], n_held_out=20, covariates=data[1].iloc[1:])
 
 
 class TestPlantedEffects:

@@ -39,6 +39,22 @@ def fitted(counts):
 
 
 @pytest.fixture(scope="session")
+def theta(counts):
+    """Of the rows: the first covariate is the share of the first component, the second is noise."""
+    rng = np.random.default_rng(0)
+    y = counts.tocsr().toarray()
+    return np.column_stack([y[:, :4].sum(axis=1) / (y.sum(axis=1) + 1.0), rng.normal(size=len(y))])
+
+
+@pytest.fixture(scope="session")
+def with_covariates(counts, theta):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        model = CNPF(n_components=4, n_dims=2, inference="structured", max_epochs=40, random_state=0)
+        return model.fit(counts, covariates=theta)
+
+
+@pytest.fixture(scope="session")
 def sampled(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)

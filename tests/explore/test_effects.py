@@ -8,20 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from cormorant import CNPF, DILN
+from cormorant import DILN
 from cormorant.explore import figures, palette, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
-
-
-@pytest.fixture(scope="module")
-def with_covariates(counts):
-    """The first covariate is the share of the first component, the second is noise."""
-    rng = np.random.default_rng(0)
-    y = counts.tocsr().toarray()
-    theta = np.column_stack([y[:, :4].sum(axis=1) / (y.sum(axis=1) + 1.0), rng.normal(size=len(y))])
-    model = CNPF(n_components=4, n_dims=2, inference="structured", max_epochs=40, random_state=0)
-    return model.fit(counts, covariates=theta)
 
 
 def test_table(with_covariates):

@@ -122,6 +122,28 @@ def test_labels_of_the_graph_do_not_meet_or_leave_the_page(n):
         assert not any(box.overlaps(other) for other in boxes[i + 1 :])
 
 
+def test_lines_of_the_graph_run_around_circles():
+    """A line that ran through a circle would seem to end there."""
+    model = handmade(np.eye(3), [0.4, 0.3, 0.3], components_=np.eye(3) + 0.01)
+    model.correlation_ = np.array([[1.0, 0.5, 0.9], [0.5, 1.0, 0.9], [0.9, 0.9, 1.0]])  # 2 lies between 0 and 1
+    ax = figures.correlation_graph(model)
+    (marks,) = ax.collections
+    circles, radii = np.asarray(marks.get_offsets()), np.sqrt(np.asarray(marks.get_sizes())) / 2
+    long = max((line.get_xydata() for line in ax.get_lines()), key=lambda line: np.linalg.norm(line[0] - line[-1]))
+    np.testing.assert_allclose(long[[0, -1]], circles[:2])
+    assert (np.linalg.norm(long - circles[2], axis=1) > radii[2]).all()
+
+
+def test_circles_of_the_graph_hold_their_numbers():
+    model = many(30)
+    model.usage_ = np.linspace(1.0, 0.3, 30) ** 2
+    ax = figures.correlation_graph(model, among=30)
+    numbers = [text for text in texts(ax) if text.get_text().isdigit()]
+    assert sorted(int(text.get_text()) for text in numbers) == list(range(30))
+    sizes = [text.get_fontsize() for text in numbers]
+    assert sizes[0] > sizes[-1] >= 4.0
+
+
 def test_graph_without_room_says_so(ax):
     ax.figure.set_size_inches(1, 1)
     with pytest.raises(ValueError, match=r"labels of 30 components have no room .* larger axes, or fewer components"):
@@ -283,6 +305,10 @@ def test_predictive_check_of_tails(check, ax):
     marks = ax.collections[-1]
     np.testing.assert_allclose(marks.get_offsets()[:, 0], check.statistics["tail"])
     assert [text.get_text() for text in ax.texts] == list(STATISTICS)
+    renderer = draw(ax).get_renderer()
+    heights = [(box.y0 + box.y1) / 2 for box in (text.get_window_extent(renderer) for text in ax.texts)]
+    own = ax.transData.transform(marks.get_offsets())[:, 1]
+    assert (np.abs(own[:-1] - heights[:-1]) < 0.8 * np.abs(own[:-1] - heights[1:])).all()  # no doubt whose mark it is
 
 
 def test_all_checks_in_one_figure(check):

@@ -22,13 +22,17 @@ _TYPER_ERROR = cast(type[Exception], typer.BadParameter.__bases__[0])
 _OPTIONS = {setting.parameter: setting.flag.split("/")[0] for setting in (*SIMULATE, *READ, *FIT)} | {
     "n_held_out": "--holdout",
     "random_state": "--seed",
-    **{name: f"--{name}" for name in ("query", "model", "models", "observed", "by", "among", "least", "port", "seed")},
+    **{
+        name: f"--{name}"
+        for name in ("query", "model", "models", "observed", "by", "among", "least", "port", "seed", "covariates")
+    },
 }
 _WORDS = {
     "pass overwrite=True": "add --force",
     "give format= one of": "say which by cormorant prepare --format, one of",
     "weights=True accepts fractions": "cormorant prepare --weights accepts fractions",
     "X must be given": "--counts must be given",
+    "fit(X, covariates=...) with": "cormorant fit --covariates TABLE, of",
     "set validation to": "set --validation to",
     "whole number or None (-1": "whole number (-1",
     "Choose them by name: as_counts(X).columns(model.column_names_).": "Read their source again by cormorant prepare "

@@ -9,6 +9,7 @@ import typer
 
 from cormorant.cli import options as o
 from cormorant.cli.console import say
+from cormorant.cli.known_rows import check_covariates, load_covariates
 from cormorant.cli.outputs import check_output, new_file, report
 from cormorant.cli.sources import counts_for, load_fit, refuse_features
 
@@ -25,6 +26,7 @@ def explore(
         int | None, typer.Option("--port", min=0, max=65535, help="Port to serve at. Default: any that is free.")
     ] = None,
     counts: o.CountsOption = None,
+    covariates: o.Covariates = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     among: Annotated[
         int | None, typer.Option("--among", min=1, help="So many of the most used components. Default: those in use.")
@@ -41,9 +43,10 @@ def explore(
     if serve:
         if out is not None:
             raise ValueError("--out and --serve exclude each other: the page is written, or served.")
-        _serve(fit, counts, port or 0, title, among)
+        check_covariates(covariates, counts)
+        _serve(fit, counts, covariates, port or 0, title, among)
         return
-    for option, value in (("--counts", counts), ("--port", port)):
+    for option, value in (("--counts", counts), ("--covariates", covariates), ("--port", port)):
         if value is not None:
             raise ValueError(f"{option} is for --serve; a page that is written has no rows to look up.")
     from cormorant.explore import page
@@ -57,11 +60,15 @@ def explore(
     report(out, record, json, f"Written to {out}: open it in any browser, it needs no network.")
 
 
-def _serve(fit: Path, counts: str | None, port: int, title: str | None, among: int | None) -> None:
+def _serve(
+    fit: Path, counts: str | None, covariates: Path | None, port: int, title: str | None, among: int | None
+) -> None:
     from cormorant.explore.serve import serve
 
     model = load_fit(fit)
     if counts is not None:
         refuse_features(model, "the look-up of rows")
     rows = None if counts is None else counts_for(model, counts)
-    serve(model, port, counts=rows, title=title, among=among, ready=lambda url: say(f"Open {url} (Ctrl-C ends it)"))
+    known = None if rows is None else load_covariates(covariates, rows)
+    options = {"counts": rows, "covariates": known, "title": title, "among": among}
+    serve(model, port, **options, ready=lambda url: say(f"Open {url} (Ctrl-C ends it)"))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cormorant.cli import options as o
+from cormorant.cli.known_rows import check_covariates, load_covariates
 from cormorant.cli.outputs import check_output, new_file, new_folder, report
 from cormorant.cli.sources import counts_for, load_fit
 
@@ -29,6 +30,7 @@ def export(
         Path | None, typer.Option("--out", help="File (csv: folder) to write. Default: named after FIT, here.")
     ] = None,
     counts: o.CountsOption = None,
+    covariates: o.Covariates = None,
     among: o.Among = None,
     least: Annotated[
         float | None,
@@ -43,23 +45,23 @@ def export(
     """
     if format not in SUFFIXES:
         raise ValueError(f"--format must be one of {', '.join(SUFFIXES)}; got {format!r}.")
-    of_graphs, of_rows = {"among": among, "least": least}, {"counts": counts}
+    of_graphs, of_rows = {"among": among, "least": least}, {"counts": counts, "covariates": covariates}
     taken, unused = (of_graphs, of_rows) if format in GRAPHS else (of_rows, of_graphs)
     for name, value in unused.items():
         if value is not None:
             raise ValueError(f"--{name} does nothing for --format {format}; leave it out.")
+    check_covariates(covariates, counts)
     out = Path(f"{fit.resolve().name}{SUFFIXES[format]}") if out is None else out
     check_output(out, force, folder=format == "csv")
-    model = load_fit(fit)
-    with (new_folder if format == "csv" else new_file)(out) as (made, record):
-        _write(format, model, made, {name: value for name, value in taken.items() if value is not None})
-        record |= {"command": "export", "fit": str(fit), "format": format, **taken}
-    report(out, record, json, f"Written to {out}")
-
-
-def _write(format: str, model: Any, path: Path, options: dict[str, Any]) -> None:
     from cormorant.explore import export as exports
 
-    if "counts" in options:
-        options = {"X": counts_for(model, options["counts"])}
-    getattr(exports, f"write_{format}")(model, path, **options, overwrite=True)
+    model = load_fit(fit)
+    options: dict[str, Any] = {name: value for name, value in taken.items() if value is not None}
+    if counts is not None:
+        rows = counts_for(model, counts)
+        options = {"X": rows, "covariates": load_covariates(covariates, rows)}
+    with (new_folder if format == "csv" else new_file)(out) as (made, record):
+        getattr(exports, f"write_{format}")(model, made, **options, overwrite=True)
+        recorded = {name: str(value) if isinstance(value, Path) else value for name, value in taken.items()}
+        record |= {"command": "export", "fit": str(fit), "format": format, **recorded}
+    report(out, record, json, f"Written to {out}")

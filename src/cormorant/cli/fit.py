@@ -67,6 +67,7 @@ def fit(
     with new_folder(out) as (folder, record):
         estimator.save(folder, overwrite=True)
         record |= fit_record(estimator, counts, data, seed, seconds)
+        record |= {} if covariates is None else {"covariates": str(covariates)}
     what = "features" if is_feature_model(model) else "components"
     used = f"{estimator.n_components_used_} of {estimator.n_components} {what} in use"
     why = [] if estimator.interrupted_ else [in_options(estimator.stop_reason_)]  # an interrupt is told last

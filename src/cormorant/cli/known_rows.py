@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from cormorant.data import Counts
 
 
+def check_covariates(source: Path | None, counts: str | None) -> None:
+    """Refuse covariates of no rows, where counts are optional: what the fit keeps of its own rows needs none."""
+    if source is not None and counts is None:
+        raise ValueError(
+            "--covariates tells of the rows of --counts, so it does nothing without; give both, or neither."
+        )
+
+
 def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
     """Covariates in the order of the rows of ``counts``.
 
@@ -23,9 +31,14 @@ def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
 
     if not source.is_file():
         raise FileNotFoundError(f"--covariates {source} is not a file; give a table (csv, tsv) with a header.")
-    table = pd.read_csv(source, sep="\t" if ".tsv" in source.suffixes else ",")
-    if table.shape[1] == 0:
-        raise ValueError(f"--covariates {source} must have a header with the names of the covariates.")
+    try:
+        table = pd.read_csv(source, sep="\t" if ".tsv" in source.suffixes else ",")
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
+        raise ValueError(
+            f"--covariates {source} must be a table (csv, tsv) with a header and a line a row; it could not be read: "
+            f"{reason}."
+        ) from None
     first = table[table.columns[0]].astype(str)
     if counts.row_names is not None and set(counts.row_names) <= set(first):
         if first.duplicated().any():

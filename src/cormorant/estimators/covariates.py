@@ -7,7 +7,9 @@ scales already fit, and the ridge prior then weighs every column alike. Effects 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pandas as pd
 from cormorant.estimators.formulas import check_formula
 
 FORMULA = "~ age + C(sex)"  # the example that errors give
+MOST_LISTED = 5  # names in an error
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,24 @@ class Encoding:
         return cls(**{**document, "states": _from_plain(document["states"]), "levels": _from_plain(document["levels"])})
 
 
+def taken(covariates: Any, rows: Any, n_rows: int) -> Any:
+    """The covariates (a data frame, numbers, or None) of some of so many rows."""
+    if covariates is None:
+        return None
+    _check_length(covariates, n_rows)
+    return covariates.iloc[rows] if hasattr(covariates, "iloc") else np.asarray(covariates)[rows]
+
+
 def _all_columns(frame: pd.DataFrame) -> str:
-    """The formula of a frame that comes without one."""
-    if any("`" in str(name) for name in frame.columns):
-        raise ValueError("the columns of covariates must have no ` in their names; rename them.")
-    return "~ " + " + ".join(f"`{name}`" for name in frame.columns)
+    """The formula of a frame that comes without one; it would take some names for something else, or for nothing."""
+    names = [str(name) for name in frame.columns]
+    wrong = [name for name in names if set(name) & set("`.(") or name in ("1", "Intercept")]
+    if wrong:
+        raise ValueError(
+            f"the columns of covariates must have names without `, . and (, and other than 1 and Intercept; rename "
+            f"{_listed([repr(name) for name in wrong])}."
+        )
+    return "~ " + " + ".join(f"`{name}`" for name in names)
 
 
 def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -116,9 +132,7 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
             warnings.simplefilter("error", DataMismatchWarning)
             matrix = spec.get_model_matrix(frame, context={})
     except DataMismatchWarning as warning:
-        levels = (
-            "; ".join(f"{name}: {', '.join(map(str, found))}" for name, found in known.levels.items()) if known else ""
-        )
+        levels = "; ".join(f"{name}: {_listed(found)}" for name, found in known.levels.items()) if known else ""
         raise ValueError(
             f"covariates must have levels that the fit saw ({levels}); {str(warning).partition('. They')[0]}."
         ) from None
@@ -129,8 +143,8 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
     kept = [name for name in matrix.columns if name != "Intercept"]
     if known is not None and kept != known.names:
         raise ValueError(
-            f"covariates must be of the kinds that they had in the fit, giving {', '.join(known.names)}; "
-            f"they give {', '.join(kept)}."
+            f"covariates must be of the kinds that they had in the fit, giving {_listed(known.names)}; they give "
+            f"{_listed(kept)}. Text in a column of numbers makes each of its values a level."
         )
     values = matrix[kept].to_numpy(np.float64)
     _check_finite(values, kept)
@@ -150,7 +164,7 @@ def _check_columns(frame: pd.DataFrame, needed: list[str]) -> None:
     if absent:
         raise ValueError(
             f"covariates must have the columns {', '.join(needed)}; {', '.join(absent)} is not among "
-            f"{', '.join(map(str, frame.columns))}."
+            f"{_listed(frame.columns)}."
         )
     for name in needed:
         missing = np.flatnonzero(frame[name].isna())
@@ -185,6 +199,12 @@ def _check_finite(matrix: np.ndarray, names: list[str]) -> None:
     if len(rows):
         value = matrix[rows[0], columns[0]]
         raise ValueError(f"covariates must be finite; column {names[columns[0]]} of row {rows[0]} is {value}.")
+
+
+def _listed(names: Collection[Any]) -> str:
+    """The first few of names, and how many more there are."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(map(str, islice(names, MOST_LISTED))) + (f" and {more} more" if more > 0 else "")
 
 
 def _kind(value: Any) -> str:

@@ -7,7 +7,7 @@ takes the totals as given, knows nothing of it, and effects are *relative* if it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from cormorant.backends.packing import unpack
 from cormorant.inference.locations import pull_back
 from cormorant.inference.prior import prior_of
 from cormorant.inference.regression import covariance_of_coefficients
-from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, Statistics
 from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel
@@ -71,13 +70,17 @@ def _covariance_of_features(kernel: Kernel, g: Globals, told: Statistics) -> np.
     return j @ np.linalg.inv(unpack(precision, g.locations.shape[1])) @ j.transpose(0, 2, 1)
 
 
-def effects_of_samples(
-    kernel: Kernel, samples: Sequence[Sample], n_components: int, relative: bool, level: float
-) -> Effects:
-    """Mean and equal-tailed interval over the samples of a chain; components that took no part have zero."""
-    draws = np.stack([_loadings(kernel, s.rest) @ s.rest.coefficients for s in samples])
-    if relative:
-        draws = np.stack([e - _shares(s.globals) @ e for e, s in zip(draws, samples, strict=True)])
+def effect_draws(kernel: Kernel, samples: Iterable[Globals], relative: bool) -> np.ndarray:
+    """Effects in each sample of a chain, samples x components x covariates."""
+    draws = []
+    for g in samples:
+        e = _loadings(kernel, g) @ g.coefficients
+        draws.append(e - _shares(g) @ e if relative else e)
+    return np.stack(draws)
+
+
+def effects_of_draws(draws: np.ndarray, n_components: int, level: float) -> Effects:
+    """Mean and equal-tailed interval over the samples; components that took no part have zero."""
     ends = np.quantile(draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
     more = ((0, n_components - draws.shape[1]), (0, 0))
     return Effects(*(np.pad(part, more) for part in (draws.mean(axis=0), *ends)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from cormorant.estimators.chains import Sampled, correlation_interval
 from cormorant.estimators.covariates import Encoding
-from cormorant.estimators.effects import Effects, effects_given_locations, effects_of_samples
+from cormorant.estimators.effects import Effects, effect_draws, effects_given_locations, effects_of_draws
 from cormorant.inference.fit import Callback, Info
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import sticks_of
@@ -19,7 +19,7 @@ from cormorant.inference.predictive import PointPosterior, Posterior, SampledPos
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import with_unused
-from cormorant.inference.state import State, Statistics
+from cormorant.inference.state import Globals, State, Statistics
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import PoissonFactorization
 
@@ -112,14 +112,21 @@ class FittedMixin:
 
     def _effects(self, relative: bool, level: float = 0.9) -> Effects:
         """Effects per unit of the covariates, from the samples of the first chain or from the state of a fit."""
-        assert self._encoding is not None  # its callers look
         g, memory = self._globals, self._state.memory
         if self.samples_:
-            found = effects_of_samples(self._model.kernel, self.samples_[0], g.n_components, relative, level)
-        else:
-            assert isinstance(memory, Statistics)  # what structured inference remembers
-            found = effects_given_locations(self._model, g, memory, relative, level)
-        return Effects(*(part / np.array(self._encoding.scale) for part in found))
+            draws = self._effect_draws((sample.globals for sample in self.samples_[0]), relative)
+            return effects_of_draws(draws, g.n_components, level)
+        assert isinstance(memory, Statistics)  # what structured inference remembers
+        return Effects(*map(self._per_unit, effects_given_locations(self._model, g, memory, relative, level)))
+
+    def _effect_draws(self, samples: Iterable[Globals], relative: bool = True) -> np.ndarray:
+        """Effects per unit of the covariates in each sample of a chain, samples x components x covariates."""
+        return self._per_unit(effect_draws(self._model.kernel, samples, relative))
+
+    def _per_unit(self, effects: np.ndarray) -> np.ndarray:
+        """Of the covariates as they were given, not as they were scaled."""
+        assert self._encoding is not None  # its callers look
+        return effects / np.array(self._encoding.scale)
 
     def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any, sampled: Any) -> None:
         """Become the fitted model that a file describes."""

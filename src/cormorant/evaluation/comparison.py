@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from cormorant.data import Counts, as_counts, hold_out, split_entries
 from cormorant.estimators import ESTIMATORS
+from cormorant.estimators.covariates import taken
 from cormorant.estimators.factorization import Factorization
 from cormorant.evaluation.perplexity import perplexity
 from cormorant.models.cnpf import get_model
@@ -93,9 +94,7 @@ def compare(
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
     if len({_percent(f) for f in pairs}) < len(observed):
         raise ValueError(f"observed must be different fractions, for example [0.1, 0.5]; got {observed!r}.")
-    known = [
-        None if covariates is None else _taken(covariates, index) for index in (split.train_index, split.held_out_index)
-    ]
+    known = [taken(covariates, index, counts.n_rows) for index in (split.train_index, split.held_out_index)]
     records: dict[str, dict[str, Any]] = {}
     try:
         for label, estimator in estimators.items():
@@ -107,11 +106,6 @@ def compare(
         logger.warning("interrupted: the comparison has only %s of %s", ", ".join(records), ", ".join(estimators))
     fitted = {label: estimators[label] for label in records}
     return Comparison(tuple(records.values()), n_held_out, seed, fitted)
-
-
-def _taken(covariates: Any, index: np.ndarray) -> Any:
-    """Some rows of a data frame or of an array."""
-    return covariates.iloc[index] if hasattr(covariates, "iloc") else np.asarray(covariates)[index]
 
 
 def _percent(fraction: float | str) -> str:

@@ -84,6 +84,7 @@ def predictive_check(
     n_replicates: int = 50,
     among: int | None = None,
     exposure: Any = None,
+    covariates: Any = None,
     random_state: int = 0,
 ) -> PredictiveCheck:
     """Compare rows with replicates: their totals, the columns' totals, zeros, dispersion, which columns meet.
@@ -95,13 +96,14 @@ def predictive_check(
         among: Pairs of columns are those of the top columns of so many of the most used components; None takes as
             few as hold 90% of the counts.
         exposure: Known size factor of each row.
+        covariates: Of the rows, if the model was fitted with covariates.
         random_state: Seed of the draws.
     """
     check_number("n_replicates", n_replicates)
     counts = as_counts(X)
     pairs = top_pairs(model, among)
     observed = summarise(_observed_blocks(counts), pairs)
-    source, rng = Replicator.of(model, counts, exposure), np.random.default_rng(random_state)
+    source, rng = Replicator.of(model, counts, exposure, covariates), np.random.default_rng(random_state)
     drawn = [summarise(source.blocks(rng), pairs) for _ in range(n_replicates)]
     shown = np.flatnonzero(observed.column_totals > 0)
     if len(shown) == 0:

@@ -66,13 +66,14 @@ def component_columns(model: FittedModel, n: int = 10, *, by: str = "mean", amon
     )
 
 
-def prevalence(model: FittedModel, X: Any = None, *, present: float = PRESENT) -> pd.DataFrame:
+def prevalence(model: FittedModel, X: Any = None, *, present: float = PRESENT, covariates: Any = None) -> pd.DataFrame:
     """How widespread each component is: in the counts, and in rows, of which each has the same say.
 
     Args:
         model: A fitted estimator.
         X: Rows to look at; None takes those that the fit saw.
         present: A component is present in a row if it holds at least this share of it.
+        covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
         component, label, share (of the counts that the fit saw), mean_share (over rows), rows (share of rows
@@ -80,7 +81,7 @@ def prevalence(model: FittedModel, X: Any = None, *, present: float = PRESENT) -
     """
     if not 0 < present <= 1:
         raise ValueError(f"present must be a share in (0, 1], got {present!r}.")
-    shares = row_shares(model, row_weights(model, X)[0])
+    shares = row_shares(model, row_weights(model, X, covariates)[0])
     order = by_usage(model)
     return pd.DataFrame(
         {
@@ -91,7 +92,9 @@ def prevalence(model: FittedModel, X: Any = None, *, present: float = PRESENT) -
     )
 
 
-def representative_rows(model: FittedModel, X: Any = None, *, n: int = 3, among: int | None = None) -> pd.DataFrame:
+def representative_rows(
+    model: FittedModel, X: Any = None, *, n: int = 3, among: int | None = None, covariates: Any = None
+) -> pd.DataFrame:
     """The rows that stand for each component: they have much of it, and little else (`row_weights.standing_for`).
 
     Args:
@@ -99,11 +102,12 @@ def representative_rows(model: FittedModel, X: Any = None, *, n: int = 3, among:
         X: Rows to choose from; None takes those that the fit saw.
         n: Rows of each component.
         among: How many of the most used components to list; None takes all.
+        covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
         component, rank (from 1), row (its name, or its number), share (of the row), weight (E x).
     """
-    weights, names = row_weights(model, X)
+    weights, names = row_weights(model, X, covariates)
     chosen = most_used(model, among)
     found = list(standing_for(model, weights, chosen, n))
     rows, shares = (np.array(part) for part in zip(*found, strict=True))

@@ -16,6 +16,7 @@ from cormorant.data import as_counts
 from cormorant.explore import tables
 from cormorant.explore.files import new_path
 from cormorant.explore.fitted import named
+from cormorant.explore.given_rows import given_rows
 from cormorant.explore.graph import LEAST, correlation_graph
 from cormorant.explore.row_weights import row_weights
 
@@ -27,16 +28,19 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  
 CSV_FILES = ("components.csv", "columns.csv", "rows.csv", "correlations.csv")
 
 
-def write_csv(model: Any, folder: str | Path, X: Any = None, *, overwrite: bool = False) -> Path:
+def write_csv(
+    model: Any, folder: str | Path, X: Any = None, *, covariates: Any = None, overwrite: bool = False
+) -> Path:
     """A folder of tables: components, their columns, the rows' weights, and the correlations where the model has them.
 
     Args:
         model: A fitted estimator.
         folder: Where to put components.csv, columns.csv, rows.csv and correlations.csv.
         X: Rows for rows.csv; None takes those that the fit saw.
+        covariates: Of the rows of X, if the model was fitted with covariates.
         overwrite: Whether to replace an existing folder.
     """
-    weights, names = row_weights(model, X)
+    weights, names = row_weights(model, X, covariates)
     with new_path(folder, overwrite, CSV_FILES) as made:
         flat_lists(tables.components(model)).to_csv(made / "components.csv", index=False)
         tables.component_columns(model, n=25).to_csv(made / "columns.csv", index=False)
@@ -66,7 +70,7 @@ def write_gexf(
     return _write_graph("gexf", model, path, among, least, overwrite)
 
 
-def to_anndata(model: Any, X: Any = None) -> AnnData:
+def to_anndata(model: Any, X: Any = None, *, covariates: Any = None) -> AnnData:
     """Rows x columns with what the fit says of each, by the conventions of scanpy.
 
     obsm["X_cormorant"] is E x (rows x components), varm["cormorant"] is E a (columns x components), and
@@ -76,9 +80,10 @@ def to_anndata(model: Any, X: Any = None) -> AnnData:
         model: A fitted estimator.
         X: Counts, which become X; an AnnData gets a copy with all it has. None: the rows that the fit saw, of which
             only the weights are kept.
+        covariates: Of the rows of X, if the model was fitted with covariates.
     """
     anndata = _require("anndata")
-    weights, names = row_weights(model, X)
+    weights, names = row_weights(model, X, covariates)
     if isinstance(X, anndata.AnnData):
         adata = X.copy()
     else:
@@ -93,37 +98,57 @@ def to_anndata(model: Any, X: Any = None) -> AnnData:
     return adata
 
 
-def write_h5ad(model: Any, path: str | Path, X: Any = None, *, overwrite: bool = False) -> Path:
+def write_h5ad(model: Any, path: str | Path, X: Any = None, *, covariates: Any = None, overwrite: bool = False) -> Path:
     """`to_anndata`, as a file."""
-    adata = to_anndata(model, X)
+    adata = to_anndata(model, X, covariates=covariates)
     with new_path(path, overwrite) as made:
         adata.write_h5ad(made)
     return Path(path)
 
 
-def to_arviz(model: Any, X: Any = None, *, n_draws: int = 200, n_columns: int = 20, random_state: int = 0) -> Any:
+def to_arviz(
+    model: Any,
+    X: Any = None,
+    *,
+    covariates: Any = None,
+    n_draws: int = 200,
+    n_columns: int = 20,
+    random_state: int = 0,
+) -> Any:
     """ArviZ's InferenceData, of what the fit has.
 
     Where the inference samples: posterior has the samples of w, alpha, c and the correlations, with as many chains and
     draws, and for each a draw of the atoms ``a``. Elsewhere: draws of ``a`` from q(a); what variational schemes give as
-    points (w, locations, correlations) is constant_data. If X is given, also draws of the rows' weights ``x`` (gamma,
-    with the mean and variance of their posterior), and the counts as observed_data.
+    points (w, locations, correlations) is constant_data. A fit with covariates also has their ``effect`` on each
+    component, as `covariate_effects_` reports it (the coefficients themselves turn with the locations). If X is given,
+    also draws of the rows' weights ``x`` (gamma, with the mean and variance of their posterior), and the counts as
+    observed_data.
 
     Args:
         model: A fitted estimator.
         X: Rows whose weights are wanted.
+        covariates: Of the rows of X, if the model was fitted with covariates.
         n_draws: Draws from a variational posterior; they are independent and make one chain.
         n_columns: Only columns are held that are among so many largest of some component.
         random_state: Seed of the draws.
     """
     from cormorant.explore.inference_data import inference_data
 
-    return inference_data(_require("arviz"), model, X, n_draws, n_columns, np.random.default_rng(random_state))
+    arviz, rng = _require("arviz"), np.random.default_rng(random_state)
+    return inference_data(arviz, model, given_rows(model, X, covariates), n_draws, n_columns, rng)
 
 
-def write_arviz(model: Any, path: str | Path, X: Any = None, *, random_state: int = 0, overwrite: bool = False) -> Path:
+def write_arviz(
+    model: Any,
+    path: str | Path,
+    X: Any = None,
+    *,
+    covariates: Any = None,
+    random_state: int = 0,
+    overwrite: bool = False,
+) -> Path:
     """`to_arviz`, as a netCDF file that ``arviz.from_netcdf`` reads."""
-    data = to_arviz(model, X, random_state=random_state)
+    data = to_arviz(model, X, covariates=covariates, random_state=random_state)
     with new_path(path, overwrite) as made:
         data.to_netcdf(str(made))
     return Path(path)

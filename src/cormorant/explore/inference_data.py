@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cormorant.data import Counts, as_counts
+from cormorant.data import Counts
 from cormorant.explore.fitted import check_number, has_features, is_normalised, largest, named
+from cormorant.explore.given_rows import GivenRows
 from cormorant.explore.replicates import gamma_draws
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import PoissonFactorization
@@ -16,7 +17,9 @@ from cormorant.models.cnpf import PoissonFactorization
 MOST_NUMBERS = 1 << 27  # a gigabyte
 
 
-def inference_data(arviz: Any, model: Any, X: Any, n_draws: int, n_columns: int, rng: np.random.Generator) -> Any:
+def inference_data(
+    arviz: Any, model: Any, rows: GivenRows | None, n_draws: int, n_columns: int, rng: np.random.Generator
+) -> Any:
     """InferenceData, or the DataTree that took its place in ArviZ 1; see `export.to_arviz`."""
     import xarray
 
@@ -27,14 +30,17 @@ def inference_data(arviz: Any, model: Any, X: Any, n_draws: int, n_columns: int,
             "its samples are in samples_."
         )
     columns = np.unique([largest(a, n_columns) for a in model.components_])
-    counts = None if X is None else as_counts(X)
+    counts = None if rows is None else rows.counts
     chains = sampled_chains(model)
     if chains:
         posterior, constants = _sampled(chains, columns, model._model, rng), {}
+        if hasattr(model, "covariate_names_"):
+            draws = np.stack([model._effect_draws(chain) for chain in chains])
+            posterior["effect"] = ("chain", "draw", "component", "covariate"), draws
     else:
         posterior, constants = {"a": _atoms(model, columns, n_draws, rng)}, _points(model)
-    if counts is not None:
-        posterior["x"] = _rows(model, counts, posterior["a"][1].shape[:3], rng)
+    if rows is not None:
+        posterior["x"] = _rows(rows, posterior["a"][1].shape[:3], rng)
     coordinates = _coordinates(model, counts, columns)
     groups = {
         "posterior": posterior,
@@ -98,18 +104,16 @@ def _dirichlet(shape: np.ndarray, total: np.ndarray, rng: np.random.Generator) -
     return shown / (shown.sum(axis=1) + rest)[:, np.newaxis]
 
 
-def _rows(
-    model: Any, counts: Counts, size: tuple[int, int, int], rng: np.random.Generator
-) -> tuple[tuple[str, ...], Any]:
+def _rows(rows: GivenRows, size: tuple[int, int, int], rng: np.random.Generator) -> tuple[tuple[str, ...], Any]:
     """Gamma draws of x with the mean and variance of its posterior (proportions: scaled to sum to one).
 
     ``size``: chains, draws, components.
     """
     n_chains, n_draws, n_components = size
-    _check_size(n_chains * n_draws * counts.n_rows * n_components)
-    mean, std = (np.asarray(part)[:, :n_components] for part in model.transform(counts, return_std=True))
+    _check_size(n_chains * n_draws * rows.counts.n_rows * n_components)
+    mean, std = (part[:, :n_components] for part in rows.moments())
     draws = gamma_draws(np.broadcast_to(mean, (n_chains, n_draws, *mean.shape)), std**2, rng)
-    if is_normalised(model):
+    if is_normalised(rows.model):
         draws = draws / draws.sum(axis=-1, keepdims=True)
     return ("chain", "draw", "row", "component"), draws
 
@@ -132,11 +136,15 @@ def _points(model: Any) -> dict[str, Any]:
     if model.locations_.shape[1]:
         found["location"] = ("component", "dimension"), model.locations_
         found["correlation"] = ("component", "other"), model.correlation_
+    if hasattr(model, "covariate_names_"):
+        found["effect"] = ("component", "covariate"), model.covariate_effects_
     return found
 
 
 def _coordinates(model: Any, counts: Counts | None, columns: np.ndarray) -> dict[str, Any]:
     found: dict[str, Any] = {"column": named(model.column_names_, columns)}
+    if hasattr(model, "covariate_names_"):
+        found["covariate"] = model.covariate_names_.tolist()
     if counts is not None:
         found["row"] = named(counts.row_names, range(counts.n_rows))
     return found

@@ -7,6 +7,8 @@ import numpy as np
 GAP = 5.0  # of a circle to what is kept free around it
 WIDE = 1.5  # width of a page over its height
 AIR = 5.0  # room, of what the circles need
+BENDS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.14, -0.14)  # of the length of a line, tried in turn
+CLEAR = 3.0  # points between a line and a circle that it does not belong to
 
 
 def cluster_order(rho: np.ndarray) -> np.ndarray:
@@ -99,6 +101,25 @@ def _push(z: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     np.add.at(push, (first, axis), step)
     np.add.at(push, (second, axis), -step)
     return push
+
+
+def line_around(ends: np.ndarray, circles: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Points (m x 2) of a line between two ends (2 x 2): straight, or bent if it would run through other circles.
+
+    A line that runs through a circle looks as if it ended there.
+    """
+    across = (ends[1] - ends[0]) @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+    t = np.linspace(0.0, 1.0, 65)[:, np.newaxis]
+    best, most = ends, -np.inf
+    for bend in BENDS:
+        middle = ends.mean(axis=0) + 2.0 * bend * across
+        line = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * middle + t**2 * ends[1]
+        free = (np.linalg.norm(line[:, np.newaxis] - circles, axis=2) - radii).min(initial=np.inf)
+        if free > most:
+            best, most = line, free
+        if most >= CLEAR:
+            break
+    return best
 
 
 def place_circles(rho: np.ndarray, radii: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from cormorant.data import Counts
 from cormorant.explore.fitted import is_normalised
+from cormorant.explore.given_rows import GivenRows
 
 BLOCK = 4096  # rows drawn at a time
 HELD = 1 << 22  # most draws held at a time
@@ -36,14 +37,14 @@ class Replicator:
     totals: np.ndarray | None = None  # N_u, which a normalised model takes as given
 
     @classmethod
-    def of(cls, model: Any, counts: Counts, exposure: Any = None) -> Replicator:
+    def of(cls, model: Any, counts: Counts, exposure: Any = None, covariates: Any = None) -> Replicator:
         """The posteriors of these rows and of the atoms."""
-        mean, std = model.transform(counts, exposure=exposure, return_std=True)
+        mean, std = GivenRows.of(model, counts, covariates).moments(exposure=exposure)
         rate = np.asarray(model.components_rate_)
         known = np.ones(counts.n_rows) if exposure is None else np.asarray(exposure, dtype=np.float64)
         scale = 1.0 / (rate[:, np.newaxis] if rate.ndim == 1 else rate)
         totals = counts.row_totals().astype(np.int64) if is_normalised(model) else None
-        return cls(np.asarray(mean), np.asarray(std) ** 2, model.components_shape_, scale, known, totals)
+        return cls(mean, std**2, model.components_shape_, scale, known, totals)
 
     def blocks(self, rng: np.random.Generator) -> Iterator[sparse.csr_matrix]:
         """One replicate, some rows at a time."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cormorant.data import as_counts
 from cormorant.explore.fitted import FittedModel, largest
+from cormorant.explore.given_rows import given_rows
 
 
 def kept_weights(model: Any) -> np.ndarray | None:
@@ -17,11 +17,11 @@ def kept_weights(model: Any) -> np.ndarray | None:
     return getattr(model, "_row_weights", None)
 
 
-def row_weights(model: Any, X: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+def row_weights(model: Any, X: Any = None, covariates: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
     """E x, rows x components, and the names of the rows of X; without X of the rows that the fit saw."""
-    if X is not None:
-        counts = as_counts(X)
-        return np.asarray(model.transform(counts)), counts.row_names
+    rows = given_rows(model, X, covariates)
+    if rows is not None:
+        return rows.weights(), rows.counts.row_names
     mean = kept_weights(model)
     if mean is None:
         raise ValueError(

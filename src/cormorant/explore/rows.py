@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.data import Counts, as_counts
 from cormorant.explore.fitted import check_number, largest, named, top_columns
+from cormorant.explore.given_rows import GivenRows, given_rows
 from cormorant.explore.labels import labels_of
 from cormorant.explore.row_weights import row_place, row_shares, row_weights
 
@@ -61,8 +61,9 @@ def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10, cova
         rank (from 1), column, probability.
     """
     check_number("n", n)
-    if X is not None:
-        return model.top_columns(_one_of(X, row), n=n, **_told(covariates, X, row)).drop(columns="row")
+    rows = given_rows(model, X, covariates)
+    if rows is not None:
+        return _one_of(rows, row).top_columns(n).drop(columns="row")
     rates = _one_row(model, row, None, None)[0] @ model.components_
     best = largest(rates, n)
     return pd.DataFrame(
@@ -105,23 +106,14 @@ def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10, cova
 
 def _one_row(model: Any, row: int | str, X: Any, covariates: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """E x of a row and, where its counts are given, the standard deviation of x."""
-    if X is not None:
-        mean, std = model.transform(_one_of(X, row), return_std=True, **_told(covariates, X, row))
-        return np.asarray(mean)[0], np.asarray(std)[0]
+    rows = given_rows(model, X, covariates)
+    if rows is not None:
+        mean, std = _one_of(rows, row).moments()
+        return mean[0], std[0]
     weights, names = row_weights(model)
     return weights[row_place(row, len(weights), names)], None
 
 
-def _one_of(X: Any, row: int | str) -> Counts:
-    """One row of X."""
-    counts = as_counts(X)
-    return counts.rows([row_place(row, counts.n_rows, counts.row_names)])
-
-
-def _told(covariates: Any, X: Any, row: int | str) -> dict[str, Any]:
-    """The covariates of one row of X, as an argument; none where there are none (not every model knows the word)."""
-    if covariates is None:
-        return {}
-    counts = as_counts(X)
-    place = [row_place(row, counts.n_rows, counts.row_names)]
-    return {"covariates": covariates.iloc[place] if hasattr(covariates, "iloc") else np.asarray(covariates)[place]}
+def _one_of(rows: GivenRows, row: int | str) -> GivenRows:
+    """One row of those given."""
+    return rows.take([row_place(row, rows.counts.n_rows, rows.counts.row_names)])

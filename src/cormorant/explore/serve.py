@@ -39,6 +39,7 @@ def serve(
     port: int = 0,
     *,
     counts: Any = None,
+    covariates: Any = None,
     title: str | None = None,
     among: int | None = None,
     ready: Callable[[str], object] | None = None,
@@ -50,11 +51,12 @@ def serve(
         port: Port to listen at; 0 takes any that is free.
         counts: Rows to look up, with the columns of the fit (usually what the model was fitted to). None looks up
             the rows of the fit by their weights, and cannot say what they would show next.
+        covariates: Of the rows of counts, if the model was fitted with covariates.
         title: Heading of the page; None names the model.
         among: How many of the most used components to show; None takes those in use, at most 300.
         ready: Called with the address of the page once it can be opened; None logs it.
     """
-    with make_server(model, port, counts=counts, title=title, among=among) as server:
+    with make_server(model, port, counts=counts, covariates=covariates, title=title, among=among) as server:
         try:
             (ready or _log_address)(server.url)
             server.serve_forever()
@@ -80,12 +82,18 @@ class PageServer(ThreadingHTTPServer):
 
 
 def make_server(
-    model: Any, port: int = 0, *, counts: Any = None, title: str | None = None, among: int | None = None
+    model: Any,
+    port: int = 0,
+    *,
+    counts: Any = None,
+    covariates: Any = None,
+    title: str | None = None,
+    among: int | None = None,
 ) -> PageServer:
     """The server, listening but not yet answering; see `serve` for the arguments."""
     if not 0 <= port <= 65535:
         raise ValueError(f"port must be between 0 (any free one) and 65535, got {port}.")
-    lookup = RowLookup(model, counts)
+    lookup = RowLookup(model, counts, covariates)
     content = document(model, title=title, among=among)
     content |= {"served": lookup.n_rows > 0, "rowsLinked": lookup.has_rows_of_fit}
     try:

@@ -106,7 +106,9 @@ def _tails(check: PredictiveCheck, ax: Axes) -> Axes:
     ax.hlines(lines, 0.0, 1.0, color="white", linewidth=1.0, zorder=1)
     ax.scatter(table["tail"], lines, c=np.where(extreme, ORANGE, BLUE), s=22, zorder=3, clip_on=False)
     for line, statistic in zip(lines, table["statistic"], strict=True):
-        ax.text(0.5, line - 0.28, statistic, ha="center", va="bottom", fontsize=7)
+        # Close above its own line, so that a mark is not taken for that of the name below.
+        place = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+        ax.annotate(statistic, (0.5, line), fontsize=7, **place)
     ax.set(xlim=(0, 1), ylim=(len(table) - 0.5, -0.9), yticks=[], xlabel="P(replicated > observed)")
     ax.spines["left"].set_visible(False)
     return _titled(ax, "tail probabilities")

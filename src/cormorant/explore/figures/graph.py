@@ -10,7 +10,7 @@ import numpy as np
 from cormorant.explore.figures.frame import PLAIN, cut, size_in_points, text_width, whole_page
 from cormorant.explore.fitted import FittedModel, heavily_used, require_correlations
 from cormorant.explore.labels import labels_of
-from cormorant.explore.layout import fit_into, separate, stress_layout
+from cormorant.explore.layout import fit_into, line_around, separate, stress_layout
 from cormorant.explore.palette import APART, INK, PALE, TOGETHER
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ LARGEST = 15.0  # radius of the most used component, in points
 POSITIVE: dict[str, Any] = {"color": TOGETHER, "linestyle": "-"}
 NEGATIVE: dict[str, Any] = {"color": APART, "linestyle": (0, (3, 2))}  # dashed: the sign shows without colour too
 LEGEND = 18.0  # points kept free below the graph
+SMALLEST_NUMBER = 4.0  # points; smaller circles hold none
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,9 @@ def correlation_graph(
 ) -> Axes:
     """Components near those that they go with: purple lines join what goes together, dashed orange ones what does not.
 
-    Circles are as large as a component's share of the counts and hold its number; lines are as wide as |rho|.
-    Distances on the page follow 1 - rho as well as a plane can.
+    Circles are as large as a component's share of the counts and hold its number (the smallest have no room for it);
+    lines are as wide as |rho|, and bent around circles that they pass. Distances on the page follow 1 - rho as well as
+    a plane can.
 
     Args:
         model: A fitted estimator with locations.
@@ -78,7 +80,7 @@ def correlation_graph(
     ax.set(xlim=(0, width), ylim=(-LEGEND, height - LEGEND))
     nodes, places = _arrange(model, chosen, np.array([width, height - LEGEND]))
     circles = places + np.column_stack([np.zeros(len(chosen)), nodes.rise])
-    _draw_edges(ax, model.correlation_[np.ix_(chosen, chosen)], circles, *numbers)
+    _draw_edges(ax, model.correlation_[np.ix_(chosen, chosen)], circles, nodes.radius, *numbers)
     _draw_nodes(ax, nodes, circles)
     _draw_legend(ax)
     return ax
@@ -115,14 +117,17 @@ def _label_lines(model: FittedModel, chosen: np.ndarray, font: float) -> list[li
     return found
 
 
-def _draw_edges(ax: Axes, rho: np.ndarray, circles: np.ndarray, n_positive: int, n_negative: int) -> None:
+def _draw_edges(
+    ax: Axes, rho: np.ndarray, circles: np.ndarray, radius: np.ndarray, n_positive: int, n_negative: int
+) -> None:
     first, second = np.triu_indices(len(rho), k=1)
     strength = rho[first, second]
     for sign, number, style in ((1.0, n_positive, POSITIVE), (-1.0, n_negative, NEGATIVE)):
         order = np.argsort(-sign * strength, kind="stable")[:number]
         for edge in order[sign * strength[order] > 0]:
-            ends = circles[[first[edge], second[edge]]]
-            ax.plot(*ends.T, linewidth=0.3 + 2.5 * strength[edge] ** 2, alpha=0.5, zorder=1, **style)
+            ends = [first[edge], second[edge]]
+            line = line_around(circles[ends], np.delete(circles, ends, axis=0), np.delete(radius, ends))
+            ax.plot(*line.T, linewidth=0.3 + 2.5 * strength[edge] ** 2, alpha=0.5, zorder=1, **style)
 
 
 def _draw_nodes(ax: Axes, nodes: Nodes, circles: np.ndarray) -> None:
@@ -132,8 +137,9 @@ def _draw_nodes(ax: Axes, nodes: Nodes, circles: np.ndarray) -> None:
     # Marks, not patches: their size is in points, and they stay round however the axes are stretched.
     ax.scatter(*circles.T, s=(2 * nodes.radius) ** 2, facecolor=PALE, edgecolor=INK, linewidth=0.7, zorder=2)
     for k, (x, y), radius, lines in zip(nodes.components, circles, nodes.radius, nodes.lines, strict=True):
-        if 2 * radius > 1.4 * text_width(str(k), 0.8 * nodes.font):
-            ax.text(x, y, str(k), ha="center", va="center", fontsize=0.8 * nodes.font, color=INK, zorder=3)
+        size = min(0.8, 1.4 * radius / text_width(str(k), nodes.font)) * nodes.font
+        if size >= SMALLEST_NUMBER:
+            ax.text(x, y, str(k), ha="center", va="center", fontsize=size, color=INK, zorder=3)
         ax.text(
             x, y - radius - 1.0, "\n".join(lines), ha="center", va="top", fontsize=nodes.font, linespacing=1.05,
             color=INK, zorder=3, path_effects=halo, **PLAIN,

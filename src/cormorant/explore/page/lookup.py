@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cormorant.data import Counts
-from cormorant.estimators.inputs import to_counts
 from cormorant.explore.fitted import largest
+from cormorant.explore.given_rows import GivenRows, given_rows
 from cormorant.explore.labels import short_name
 from cormorant.explore.page.values import NAME_LETTERS, column_name, rounded, row_name
 from cormorant.explore.row_weights import kept_weights, row_shares
@@ -24,17 +23,17 @@ SAME = 0.01  # relative; weights found twice differ by the precision of the solv
 class RowLookup:
     """Rows to look up: those of ``counts``, or those of the fit by the weights that it kept."""
 
-    def __init__(self, model: Any, counts: Any = None):
+    def __init__(self, model: Any, counts: Any = None, covariates: Any = None):
         self._model, self._weights = model, kept_weights(model)
-        self._counts = None if counts is None else to_counts(model, counts, reset=False)
+        self._given = given_rows(model, counts, covariates)
         self._lock = Lock()  # requests come in threads of their own, the model is asked by one at a time
-        if self._counts is not None:
-            self.n_rows, self._names = self._counts.n_rows, self._counts.row_names
+        if self._given is not None:
+            self.n_rows, self._names = self._given.counts.n_rows, self._given.counts.row_names
         else:
             self.n_rows = 0 if self._weights is None else len(self._weights)
             self._names = getattr(model, "row_names_", None)
         self._folded = None if self._names is None else [str(name).casefold() for name in self._names]
-        self.has_rows_of_fit = self._counts is None or self._are_of_fit(self._counts)
+        self.has_rows_of_fit = self._given is None or self._are_of_fit(self._given)
 
     def name(self, row: int) -> str:
         """The row's name, or its number where the data have no names."""
@@ -53,8 +52,9 @@ class RowLookup:
     def profile(self, row: int) -> dict[str, Any]:
         """The row's components by the share of its counts that each explains; its columns where counts are given."""
         with self._lock:
-            weights = self._weights_of(np.array([row]))[0]
-            columns = {} if self._counts is None else self._columns(self._counts.rows([row]))
+            given = None if self._given is None else self._given.take([row])
+            weights = self._kept(row) if given is None else given.weights()[0]
+            columns = {} if given is None else self._columns(given)
         shares = row_shares(self._model, weights)
         best = largest(shares, PROFILE_COMPONENTS)
         components = [
@@ -64,26 +64,26 @@ class RowLookup:
         ]
         return {"row": row, "name": self.name(row), "components": components, **columns}
 
-    def _weights_of(self, rows: np.ndarray) -> np.ndarray:
-        """E x of these rows."""
-        if self._counts is not None:
-            return self._model.transform(self._counts.rows(rows))
+    def _kept(self, row: int) -> np.ndarray:
+        """E x of a row of the fit."""
         assert self._weights is not None  # n_rows is zero without them, and no row is asked for
-        return self._weights[rows]
+        return self._weights[row]
 
-    def _columns(self, row: Counts) -> dict[str, Any]:
-        """What the row shows most, and what it would show next."""
-        names, order = self._model.column_names_, largest(row.data, PROFILE_COLUMNS)
+    def _columns(self, given: GivenRows) -> dict[str, Any]:
+        """What the one row shows most, and what it would show next."""
+        row, names = given.counts, self._model.column_names_
+        order = largest(row.data, PROFILE_COLUMNS)
         shows = [{"name": column_name(names, int(row.indices[e])), "count": row.data[e].item()} for e in order]
-        likeliest = self._model.top_columns(row, PROFILE_COLUMNS)
+        likeliest = given.top_columns(PROFILE_COLUMNS)
         pairs = zip(likeliest["column"], likeliest["probability"], strict=True)
         following = [{"name": short_name(str(name), NAME_LETTERS), "probability": rounded(p)} for name, p in pairs]
         return {"shows": shows, "next": following}
 
-    def _are_of_fit(self, counts: Counts) -> bool:
+    def _are_of_fit(self, given: GivenRows) -> bool:
         """Whether these are the rows that the model was fitted to: as many, with the same weights."""
-        if self._weights is None or len(self._weights) != counts.n_rows:
+        n_rows = given.counts.n_rows
+        if self._weights is None or len(self._weights) != n_rows:
             return False
-        rows = np.unique(np.linspace(0, counts.n_rows - 1, SAMPLE).astype(np.int64))
-        again, kept = self._model.transform(counts.rows(rows)), self._weights[rows]
+        rows = np.unique(np.linspace(0, n_rows - 1, SAMPLE).astype(np.int64))
+        again, kept = given.take(rows).weights(), self._weights[rows]
         return bool(np.allclose(again, kept, rtol=SAME, atol=SAME * np.abs(kept).max()))
