@@ -92,7 +92,9 @@ class TestEncoding:
             ("~ age +", "formula must say"),
             ("~ open('x')", "may not call open"),
             ("~ np.load('x')", "may not use np.load"),
-            ("~ age.__class__", "may not use age.__class__"),
+            ("~ age.__class__", "age.__class__ is not among age"),
+            ("~ log(age.__class__)", "may not use age.__class__"),
+            ("~ {age +}", "formula"),
             ("~ 1", "must have a column"),
             ("~ log(age - 1000)", "must be finite; column log"),
             (3, "got 3"),
@@ -110,16 +112,27 @@ class TestEncoding:
             (np.ones(20), "got shape \\(20,\\)"),
             (np.full((20, 1), np.nan), "must be finite; column 0 of row 0 is nan"),
             ("age", "covariates must be a data frame or 20 rows x columns of numbers; got str"),
-            (pd.DataFrame(np.ones((20, 2))), "other than 1 and Intercept; rename '1'"),
-            (
-                frame_of(20).rename(columns={"age": "age.years", "sex": "sex (f, m)"}),
-                r"rename 'age.years', 'sex \(f, m\)'",
-            ),
+            (frame_of(20).rename(columns={"age": "1", "sex": "a`b"}), "other than 1 and Intercept; rename '1', 'a`b'"),
         ],
     )
     def test_covariates_that_are_refused(self, covariates, said):
         with pytest.raises(ValueError, match=said):
             Encoding.learn(covariates, None, 20)
+
+    def test_odd_names_of_columns_are_taken_as_they_are(self):
+        frame = frame_of(20)[["age", "sex"]].rename(columns={"age": "age.years", "sex": "sex (f, m)"})
+        encoding, theta = Encoding.learn(frame, None, 20)
+        assert encoding.names == ["age.years", "sex (f, m)[T.m]"]
+        again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+        np.testing.assert_allclose(again.encode(frame[:7], 7), theta[:7])
+        with pytest.raises(ValueError, match=r"age\.years.* not among"):
+            encoding.encode(frame_of(7), 7)
+
+    def test_columns_without_names_are_numbered(self):
+        frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)))
+        encoding, theta = Encoding.learn(frame, None, 20)
+        assert encoding.names == ["x0", "x1", "x2"]
+        np.testing.assert_allclose(encoding.encode(frame[:7], 7), theta[:7])
 
     @pytest.mark.parametrize(
         ("covariates", "said"),

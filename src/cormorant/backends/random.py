@@ -138,7 +138,7 @@ def binomial(s, n, p):
 
 @inner
 def tables(s, n, w):
-    """Tables that n > 0 customers of a Chinese restaurant with concentration w sit at: sum_j Bernoulli(w / (w + j)), j < n.
+    """Tables that n > 0 customers of a Chinese restaurant with concentration w sit at: sum_j<n Bernoulli(w / (w + j)).
 
     While tables are likely, customers are seated one by one. After that the next new table is found in one step: none
     opens before customer m with probability Gamma(m) Gamma(w + j) / (Gamma(j) Gamma(w + m)). Huge counts with huge w

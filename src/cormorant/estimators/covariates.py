@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.estimators.formulas import check_formula
+from cormorant.estimators.formulas import check_formula, looked_up
 
 FORMULA = "~ age + C(sex)"  # the example that errors give
 MOST_LISTED = 5  # names in an error
@@ -98,14 +98,19 @@ def taken(covariates: Any, rows: Any, n_rows: int) -> Any:
 
 def _all_columns(frame: pd.DataFrame) -> str:
     """The formula of a frame that comes without one; it would take some names for something else, or for nothing."""
-    names = [str(name) for name in frame.columns]
-    wrong = [name for name in names if set(name) & set("`.(") or name in ("1", "Intercept")]
+    names = _named(frame).columns
+    wrong = [name for name in names if "`" in name or name in ("1", "Intercept")]
     if wrong:
         raise ValueError(
-            f"the columns of covariates must have names without `, . and (, and other than 1 and Intercept; rename "
+            f"the columns of covariates must have names without ` and other than 1 and Intercept; rename "
             f"{_listed([repr(name) for name in wrong])}."
         )
     return "~ " + " + ".join(f"`{name}`" for name in names)
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns that have numbers for names (those of a frame made from an array) are x0, x1, ..."""
+    return frame.rename(columns=lambda name: name if isinstance(name, str) else f"x{name}")
 
 
 def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -115,7 +120,7 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
     from formulaic.parser.types import Factor
 
     check_formula(formula)
-    frame = frame.rename(columns=str).reset_index(drop=True)
+    frame = _named(frame).reset_index(drop=True)
     state: dict[str, Any] = {}
     if known is not None:
         kinds = {name: Factor.Kind(kind) for name, kind in known.kinds.items()}
@@ -126,7 +131,9 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
         }
     try:
         spec: Any = ModelSpec(formula=formula, na_action="ignore", output="pandas", **state)  # type: ignore[arg-type]
-        needed = sorted(map(str, spec.required_variables))
+        names = looked_up(spec.formula)
+        # Of a name with a dot formulaic says that the part before it is required.
+        needed = sorted(names | set(map(str, spec.required_variables)) - {name.partition(".")[0] for name in names})
         _check_columns(frame, needed)
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is not finite is told below
             warnings.simplefilter("error", DataMismatchWarning)

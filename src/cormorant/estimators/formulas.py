@@ -28,19 +28,26 @@ def check_formula(formula: Any) -> None:
         raise ValueError(f"{expected}; got {formula!r}: {str(error).splitlines()[0]}") from None
     if not hasattr(parsed, "required_variables") or hasattr(parsed, "lhs"):
         raise ValueError(f"{expected}, with nothing on the left of ~; got {formula!r}.")
+    names = looked_up(parsed)
     for term in parsed:
         for factor in term.factors:
-            _check_expression(str(factor.expr), formula)
+            if str(factor.expr) not in names:
+                _check_expression(str(factor.expr), formula)
+
+
+def looked_up(formula: Any) -> set[str]:
+    """Names of columns that stand by themselves, whatever characters they have; they are not worked out."""
+    from formulaic.parser.types import Factor
+
+    lookup = Factor.EvalMethod.LOOKUP
+    return {str(factor.expr) for term in formula for factor in term.factors if factor.eval_method is lookup}
 
 
 def _check_expression(expression: str, formula: str) -> None:
     """Only what formulaic offers is called, and numpy's functions of numbers."""
     from formulaic.transforms import TRANSFORMS
 
-    try:
-        tree = ast.parse(QUOTED.sub("quoted", expression).strip(), mode="eval")
-    except SyntaxError:
-        return  # a name with odd characters, which is looked up and not worked out
+    tree = ast.parse(QUOTED.sub("quoted", expression).strip(), mode="eval")
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else ""
