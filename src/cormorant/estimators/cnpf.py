@@ -42,8 +42,8 @@ class CNPF(Factorization):
         patience: Checks without an improvement before the fit stops.
         stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
         validation: Rows kept aside: a number, a fraction, or "auto" (5%, at most 500; none of fewer than 200 rows).
-        n_chains: Chains of the sampler; predictions average over all. None: 2, or 1 for large data.
-        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 90, or 30 for large data.
+        n_chains: Chains of the sampler; predictions average over all. None: 4, fewer for large data.
+        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 30 for large data.
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
             None takes the scheme's own.

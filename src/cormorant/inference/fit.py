@@ -24,7 +24,7 @@ from cormorant.inference.stopping import Patience
 logger = logging.getLogger("cormorant")
 
 FAR_BEHIND = 1.1  # of the best first look: a start above that is out of the race
-CLEARLY = 0.97  # what a start with fewer components has to come below, of the leader's perplexity
+CLEARLY = 0.9  # what a start with fewer components has to come below, of the leader's perplexity
 
 
 @dataclass(frozen=True)
