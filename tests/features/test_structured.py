@@ -12,6 +12,7 @@ from cormorant.backends.cpu import CpuBackend
 from cormorant.backends.features import column_products, draw_features, solve_probabilities
 from cormorant.inference import fit as loop
 from cormorant.inference.features.likelihoods import packed_products
+from cormorant.inference.features.start import rarer
 from cormorant.inference.features.state import FeatureGlobals, Table, as_rows, extended
 from cormorant.inference.features.structured import FeatureStructured, View
 from cormorant.inference.schedules import Plan
@@ -88,12 +89,30 @@ def test_updates_are_stationary_points_of_the_bound(model, likelihood, missing):
     for _ in range(300):
         g = scheme.global_step(State(g), statistics(g), 1.0).globals
     best, step = bound(g), 1e-3
-    for name in ("log_odds", "locations", "atoms", "background_scale", "atom_scale"):
+    for name in ("log_odds", "locations", "atoms", "level", "background_scale", "atom_scale"):
         size = step * np.abs(getattr(g, name)).max()
         high, low = (bound(replace(g, **{name: getattr(g, name) + sign * size})) for sign in (1, -1))
         # At a peak both sides fall, and by the same amount up to the third derivative.
         assert max(high, low) <= best + 1e-9 * abs(best), name
         assert abs(high - low) < 0.1 * (2.0 * best - high - low) + 1e-7 * abs(best), name
+
+
+def test_a_feature_and_its_absence_say_the_same():
+    """E s, E s^2 and the log odds of z stay; what most rows show is told by the others where a chain begins."""
+    problem = Problem("beta-features", "bernoulli", True)
+    end = problem.run(10)
+    g, kept = replace(end.state.globals, usage=np.array([0.2, 0.9, 0.4, 0.6])), end.memory.get(np.arange(N))
+    told = rarer(replace(end, state=replace(end.state, globals=g)))
+    other, rows = told.state.globals, told.memory.get(np.arange(N))
+    turned = np.array([False, True, False, True])
+    np.testing.assert_allclose(other.usage, [0.2, 0.1, 0.4, 0.4])
+    np.testing.assert_allclose(rows.rho, np.where(turned, 1.0 - kept.rho, kept.rho))
+    for ours, theirs in zip(
+        problem.scheme.signal(View(other), rows.rho), problem.scheme.signal(View(g), kept.rho), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+    sign = np.where(turned, -1.0, 1.0)
+    np.testing.assert_allclose(other.log_odds_of(rows.mean), sign * g.log_odds_of(kept.mean))
 
 
 def test_z_step_is_the_enumerated_optimum():

@@ -1,4 +1,4 @@
-"""Posterior draws of the rates sum_k x_uk a_ki of CNPF on tiny data, by the Gibbs sampler and by NUTS."""
+"""Posterior draws of the rates sum_k x_uk a_ki of CNPF, or of DILN's sum_k pi_uk a_ki, by the sampler and by NUTS."""
 
 import arviz
 import jax
@@ -17,7 +17,8 @@ ROWS, COLUMNS, COMPONENTS, DIMS = 30, 6, 3, 1
 NUMBERS = {
     "a0": 1.5, "b0": 1.0, "sigma_l2": 0.5, "sigma_m2": 0.5, "a_alpha": 4.0, "b_alpha": 2.0, "a_c": 4.0, "b_c": 4.0,
 }  # fmt: skip
-HYPER = Hyperparameters(**NUMBERS)
+BETA = {"a_beta": 4.0, "b_beta": 2.0}  # DILN's own
+HYPER = Hyperparameters(**NUMBERS, **BETA)
 
 
 def simulate(seed):
@@ -29,9 +30,17 @@ def simulate(seed):
     return rng.poisson(x @ atoms)
 
 
-def gibbs_rates(y, link, n_chains, n_sweeps):
-    """E of the rates given all but x after every sweep: chains x draws x rows x columns."""
-    model = MODELS["cnpf" if link == "exp" else "softplus-cnpf"]
+def simulate_topics(seed):
+    """Forty tokens a row of topics that own two columns each, so that there is but one way to explain them."""
+    rng = np.random.default_rng(seed)
+    atoms = 0.05 + 0.35 * np.repeat(np.eye(COMPONENTS), COLUMNS // COMPONENTS, axis=1)
+    x = rng.gamma(1.0, np.exp(rng.normal(size=(ROWS, 1)) * np.array([1.0, -1.0, 0.0])))
+    return rng.multinomial(40, x / x.sum(axis=1, keepdims=True) @ atoms)
+
+
+def gibbs_rates(y, name, n_chains, n_sweeps):
+    """The rates after every sweep (their mean given all but x, unless x is normalised): chains x draws x entries."""
+    model = MODELS[name]
     scheme = Gibbs(model, CpuBackend(), learns_a0=False, learns_sigma_l2=False)
     csr = sparse.csr_matrix(y.astype(float))
     batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS)
@@ -47,8 +56,10 @@ def gibbs_rates(y, link, n_chains, n_sweeps):
             if sweep >= n_sweeps // 5:
                 g, atoms = state.globals, state.memory.atoms
                 field = rows.f @ np.hstack([g.locations, np.ones((COMPONENTS, 1))]).T
-                x = (g.weights + rows.n) / (1 / link_function(link, field) + atoms.sum(axis=0))
-                rates.append(x @ atoms.T)
+                shape = g.weights + rows.n
+                x = rng.gamma(shape) if model.normalised else shape
+                x = x / (1 / link_function(model.link, field) + atoms.sum(axis=0))
+                rates.append((x / x.sum(axis=1, keepdims=True) if model.normalised else x) @ atoms.T)
         chains.append(rates)
     return np.array(chains)
 

@@ -7,16 +7,41 @@ from scipy import stats
 pytest.importorskip("numpyro", reason="needs the extra numpyro")
 
 import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
 from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoNormal
 from numpyro.optim import Adam
 
-from cormorant import CNPF
-from cormorant.measures import BetaProcess, GaussianAtoms, GaussianLocations, beta_bernoulli, cnpf_model, to_numpyro
+from cormorant import CNPF, DILN
+from cormorant.measures import (
+    BetaProcess,
+    DirichletAtoms,
+    DirichletProcess,
+    GaussianAtoms,
+    GaussianLocations,
+    beta_bernoulli,
+    cnpf_model,
+    diln,
+    to_numpyro,
+)
 from cormorant.measures.numpyro_bridge import Gaussian
+from cormorant.measures.numpyro_bridge.weights import break_sticks
 
 from .helpers import GIVEN, LOCATIONS, WEIGHTS
-from .posteriors import COLUMNS, COMPONENTS, DIMS, NUMBERS, gibbs_rates, mean_and_error, nuts_draws, simulate
+from .posteriors import (
+    BETA,
+    COLUMNS,
+    COMPONENTS,
+    DIMS,
+    NUMBERS,
+    gibbs_rates,
+    mean_and_error,
+    nuts_draws,
+    simulate,
+    simulate_topics,
+)
 
 
 def relative_rms(ours, theirs):
@@ -33,7 +58,7 @@ def test_nuts_gibbs_and_structured_inference_agree_on_cnpf():
     (zero-order), must be within a tenth of the rates' root mean square.
     """
     y = simulate(0)
-    gibbs, gibbs_error = mean_and_error(gibbs_rates(y, "exp", n_chains=4, n_sweeps=5000))
+    gibbs, gibbs_error = mean_and_error(gibbs_rates(y, "cnpf", n_chains=4, n_sweeps=5000))
     draws = nuts_draws(cnpf_model(COLUMNS, COMPONENTS, DIMS, **NUMBERS), y, n_chains=2, n_draws=1500, n_warmup=500)
     nuts, nuts_error = mean_and_error(draws["mean"])
     assert (gibbs_error / gibbs).max() < 0.04
@@ -42,6 +67,32 @@ def test_nuts_gibbs_and_structured_inference_agree_on_cnpf():
     structured = CNPF(
         COMPONENTS, DIMS, inference="structured", max_epochs=3000, tol=1e-9, validation=0, random_state=1, **NUMBERS
     ).fit(y)
+    assert relative_rms(structured.transform(y) @ structured.components_, nuts) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_nuts_gibbs_and_structured_inference_agree_on_diln():
+    """The same for the probabilities of columns; NUTS has the normaliser itself, ours is freed from it."""
+    y = simulate_topics(0)
+    given = {name: NUMBERS[name] for name in ("a0", "sigma_l2", "a_alpha", "b_alpha")}
+
+    def weights(number):  # those of the truncated Dirichlet process times beta
+        alpha = numpyro.sample("alpha", dist.Gamma(given["a_alpha"], given["b_alpha"]))
+        beta = numpyro.sample("beta", dist.Gamma(BETA["a_beta"], BETA["b_beta"]))
+        v = numpyro.sample("v", dist.Beta(1.0, alpha).expand([number - 1]).to_event(1))
+        return beta * break_sticks(jnp.append(v, 1.0))
+
+    atoms, locations = DirichletAtoms(np.full(COLUMNS, given["a0"])), GaussianLocations(DIMS, given["sigma_l2"])
+    measure = diln(DirichletProcess(1.0), atoms, locations, beta=1.0)
+    model = to_numpyro(measure, "categorical", COMPONENTS, weights=weights)
+    nuts, nuts_error = mean_and_error(nuts_draws(model, y, n_chains=2, n_draws=1500, n_warmup=500)["mean"])
+    gibbs, gibbs_error = mean_and_error(gibbs_rates(y, "diln", n_chains=4, n_sweeps=5000))
+    assert (gibbs_error / gibbs).max() < 0.04
+    assert (nuts_error / nuts).max() < 0.04
+    assert (np.abs(nuts - gibbs) / np.hypot(nuts_error, gibbs_error)).max() < 4.5
+    options = {"inference": "structured", "max_epochs": 3000, "tol": 1e-9, "validation": 0, "random_state": 1}
+    structured = DILN(COMPONENTS, DIMS, **options, **given, **BETA).fit(y)
     assert relative_rms(structured.transform(y) @ structured.components_, nuts) < 0.1
 
 

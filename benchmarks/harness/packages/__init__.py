@@ -5,14 +5,14 @@ A package is imported when it is fitted, not before, so that the others can be c
 
 from .base import Effort, Peer, Setting
 from .gensim_models import GensimHDP, GensimLDA
-from .ours import CNPF, HGP, ScaledHGP, Unigram
+from .ours import CNPF, DILN, HDP, HGP, ScaledHGP, Unigram
 from .poisson import HPFRec, PoisMF
 from .scikit import ScikitLDA
 from .tomotopy_models import TomotopyCTM, TomotopyHDP, TomotopyLDA
 
 ALL: tuple[Peer, ...] = (
-    CNPF(), ScaledHGP(), HGP(), TomotopyLDA(), TomotopyCTM(), TomotopyHDP(), ScikitLDA(), GensimLDA(), GensimHDP(),
-    HPFRec(), PoisMF(), Unigram(),
+    CNPF(), ScaledHGP(), HGP(), DILN(), HDP(), TomotopyLDA(), TomotopyCTM(), TomotopyHDP(), ScikitLDA(), GensimLDA(),
+    GensimHDP(), HPFRec(), PoisMF(), Unigram(),
 )  # fmt: skip
 PEERS = {peer.name: peer for peer in ALL}
 

@@ -67,6 +67,16 @@ class HGP(Cormorant):
     model = "hgp"
 
 
+class DILN(Cormorant):
+    name = "cormorant DILN"
+    model = "diln"
+
+
+class HDP(Cormorant):
+    name = "cormorant HDP"
+    model = "hdp"
+
+
 @dataclass(frozen=True)
 class FittedUnigram:
     mean: np.ndarray

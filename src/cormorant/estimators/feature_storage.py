@@ -12,7 +12,7 @@ from cormorant.inference.features.state import FeatureGlobals
 from cormorant.models.features import FeaturePriors
 
 ARRAYS = ("atoms", "log_odds", "locations", "usage")
-NUMBERS = ("mass", "concentration", "sigma_l2", "noise", "atom_scale", "background_scale")
+NUMBERS = ("mass", "concentration", "sigma_l2", "noise", "atom_scale", "background_scale", "level")
 FITTED = (
     "diagnostics_", "history_", "bound_", "n_epochs_", "stop_reason_", "interrupted_", "n_rows_seen_",
 )  # fmt: skip

@@ -7,14 +7,15 @@ The generative story, truncated at T features, with one log odds b_k a feature:
     l_k ~ N(0, sigma_l^2 I_D)                       d_n ~ N(0, I_D)             F_nk = l_k . d_n
     z_nk ~ Bernoulli(sigmoid(b_k + F_nk))           s_ni = a_0i + sum_k z_nk a_ki
 
-    gaussian     y_ni ~ N(s_ni, sigma_y^2)          a_ki ~ N(0, sigma_a^2)      a_0i ~ N(0, sigma_0^2)
-    bernoulli    y_ni ~ Bernoulli(sigmoid(s_ni))    a_ki ~ N(0, sigma_a^2)      a_0i ~ N(0, sigma_0^2)
+    gaussian     y_ni ~ N(s_ni, sigma_y^2)          a_ki ~ N(0, sigma_a^2)      a_0i ~ N(m_0, sigma_0^2)
+    bernoulli    y_ni ~ Bernoulli(sigmoid(s_ni))    a_ki ~ N(0, sigma_a^2)      a_0i ~ N(m_0, sigma_0^2)
     poisson      y_ni ~ Poisson(s_ni)               a_ki ~ Gamma(A0, r_a)       a_0i ~ Gamma(A0, r_0)
 
 g is the mass of the process and c its concentration (the rate, of a gamma process). As T grows, the T weights become
 the atoms of the beta process c g w^-1 (1 - w)^(c - 1), or of the gamma process g w^-1 exp(-c w). Without locations
 (D = 0) features come independently: the beta process then gives the Indian buffet process (IBP). The background a_0 is
-what a row without features shows.
+what a row without features shows; its level is m_0 ~ N(0, LEVEL_SPREAD sigma_0^2). With m_0 = 0 a feature that most
+columns need (black pixels, say) would rather be told by its absence, 1 - z_k, -a_k and a_0 + a_k, which any s allows.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from scipy.special import betaln, expit, gammaln
 
 LIKELIHOODS = ("gaussian", "poisson", "bernoulli")
+LEVEL_SPREAD = 10.0  # prior variance of m_0, in units of sigma_0^2
 A0 = 0.5  # shape of the atoms of counts: below one, so that a feature may leave most columns alone
 
 

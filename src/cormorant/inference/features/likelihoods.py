@@ -18,7 +18,7 @@ from cormorant.backends.select import Backend
 from cormorant.inference.features.state import FeatureGlobals, Table, extended
 from cormorant.inference.moves import fresh_seed
 from cormorant.inference.state import Additive
-from cormorant.models.features import A0
+from cormorant.models.features import A0, LEVEL_SPREAD
 
 LEAST_ATOM = 1e-12  # of counts: the background keeps every rate positive
 
@@ -86,17 +86,30 @@ def residual_squares(total: QuadraticStatistics, atoms: np.ndarray, covariance: 
 
 
 def draw_scales(g: FeatureGlobals, rng: np.random.Generator) -> FeatureGlobals:
-    """sigma_0^2 and, unless it is given, sigma_a^2, given the atoms."""
+    """m_0, sigma_0^2 and, unless it is given, sigma_a^2, given the atoms."""
     atoms, background = g.atoms[:, 1:], g.atoms[:, 0]
-    scale = inverse_gamma(g.priors.background, background.size, float((background**2).sum()), rng)
     if g.learns_atom_scale:
         g = replace(g, atom_scale=inverse_gamma(g.priors.atoms, atoms.size, float((atoms**2).sum()), rng))
-    return replace(g, background_scale=scale)
+    mean, weight = best_level(background)
+    level = float(rng.normal(mean, np.sqrt(g.background_scale / weight)))
+    scale = inverse_gamma(g.priors.background, background.size + 1, level_squares(background, level), rng)
+    return replace(g, level=level, background_scale=scale)
+
+
+def best_level(background: np.ndarray) -> tuple[float, float]:
+    """Mean of m_0 given the background, and its precision in units of 1 / sigma_0^2."""
+    weight = background.size + 1.0 / LEVEL_SPREAD
+    return float(background.sum() / weight), weight
+
+
+def level_squares(background: np.ndarray, level: float) -> float:
+    """What sigma_0^2 is judged by: squares about m_0, and that of m_0, in its own units."""
+    return float(((background - level) ** 2).sum() + level**2 / LEVEL_SPREAD)
 
 
 def draw_atoms(backend: Backend, g: FeatureGlobals, precision, linear, rng: np.random.Generator) -> np.ndarray:
     """a_i ~ N with precision diag(1 / scales) + sum_n omega_ni z~_n z~_n^T, one a column."""
-    size = linear.shape[1]
+    size, linear = linear.shape[1], linear + g.prior_mean / g.scales
     precision = add_diagonal(np.array(precision), 1.0 / g.scales, size)
     if len(precision) == 1:  # one factorisation serves all columns
         factor = np.linalg.cholesky(unpack(precision, size)[0])
@@ -121,7 +134,7 @@ class Gaussian:
         return QuadraticStatistics(precision, linear, float((table.values**2).sum()), float(table.observed.sum()))
 
     def draw(self, backend: Backend, g: FeatureGlobals, total: QuadraticStatistics, rng: np.random.Generator):
-        """a, then sigma_y^2, sigma_a^2, sigma_0^2."""
+        """a, then sigma_y^2, sigma_a^2, m_0, sigma_0^2."""
         atoms = draw_atoms(backend, g, total.precision / g.noise, total.linear / g.noise, rng)
         noise = inverse_gamma(g.priors.noise, total.entries, residual_squares(total, atoms), rng)
         return draw_scales(replace(g, atoms=atoms, noise=noise), rng)
@@ -144,7 +157,7 @@ class Bernoulli:
         return QuadraticStatistics(column_products(backend.sampling.threads, z, omega), linear, 0.0, 0.0)
 
     def draw(self, backend: Backend, g: FeatureGlobals, total: QuadraticStatistics, rng: np.random.Generator):
-        """a, then sigma_a^2 and sigma_0^2."""
+        """a, then sigma_a^2, m_0 and sigma_0^2."""
         return draw_scales(replace(g, atoms=draw_atoms(backend, g, total.precision, total.linear, rng)), rng)
 
 

@@ -61,7 +61,7 @@ def summarise(model: LatentFeatures, samples: list[FeatureGlobals]) -> FeatureGl
     top = np.argsort(values)[::-1][:size]
     locations = vectors[:, top] * np.sqrt(np.maximum(values[top], 0.0))
     weights = np.mean([model.weights(g.log_odds) for g in samples], axis=0)
-    numbers = ("mass", "concentration", "sigma_l2", "noise", "atom_scale", "background_scale")
+    numbers = ("mass", "concentration", "sigma_l2", "noise", "atom_scale", "background_scale", "level")
     return replace(
         first,
         atoms=mean("atoms"),

@@ -90,7 +90,7 @@ def best_start(
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
 ) -> loop.Outcome:
-    """The linear-Gaussian fit with the highest bound; one that was interrupted ends the search."""
+    """The linear-Gaussian fit with the highest bound, `rarer`; one that was interrupted ends the search."""
     scheme: Any = FeatureStructured(model, "gaussian", backend)
     settings = loop.Settings(EPOCHS, 1e-6, 5, "bound")
     best: loop.Outcome | None = None
@@ -101,9 +101,25 @@ def best_start(
         if best is None or _last_bound(found) > _last_bound(best):
             best = found
         if found.interrupted:
-            return replace(best, interrupted=True, reason=found.reason)
+            return replace(rarer(best), interrupted=True, reason=found.reason)
     assert best is not None  # n_starts is at least one
-    return best
+    return rarer(best)
+
+
+def rarer(outcome: loop.Outcome) -> loop.Outcome:
+    """The same fit with what most rows show told by the rows without it, since the process expects rare features.
+
+    Nothing in a linear-Gaussian fit prefers the one, and no chain finds its way from the other.
+    """
+    g = _globals(outcome)
+    which = g.usage > 0.5
+
+    def turn(kept: RowBeliefs) -> RowBeliefs:
+        return replace(kept, rho=np.where(which, 1.0 - kept.rho, kept.rho))
+
+    turned: Any = g.complemented(which)
+    state = replace(outcome.state, globals=turned)
+    return replace(outcome, state=state, memory=outcome.memory.handed_over(turn))
 
 
 def _last_bound(outcome: loop.Outcome) -> float:
@@ -127,7 +143,7 @@ def translated(likelihood: str, g: FeatureGlobals, table: Table, given: Given) -
     variance = BINARY_VARIANCE if given.atom_variance is None else given.atom_variance
     return replace(
         g, atoms=atoms, covariance=None, noise=1.0, atom_scale=variance if likelihood == "bernoulli" else 1.0,
-        background_scale=1.0, priors=FeaturePriors(), learns_atom_scale=likelihood == "poisson",
+        background_scale=1.0, level=0.0, priors=FeaturePriors(), learns_atom_scale=likelihood == "poisson",
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class FeatureGlobals:
     """The tuples (a_k, b_k, l_k) and what governs them; the background a_0 is column 0 of ``atoms``.
 
     ``noise``, ``atom_scale`` and ``background_scale`` are sigma_y^2, sigma_a^2, sigma_0^2; for counts the last two are
-    the rates of the gamma priors, and binary data have no noise (it stays at one).
+    the rates of the gamma priors, and binary data have no noise (it stays at one). ``level`` is m_0, zero for counts.
     """
 
     atoms: np.ndarray  # columns x (1 + T): as drawn, or the mean of q(a)
@@ -72,6 +72,7 @@ class FeatureGlobals:
     noise: float = 1.0
     atom_scale: float = 1.0
     background_scale: float = 1.0
+    level: float = 0.0
     usage: np.ndarray = field(default_factory=lambda: np.zeros(0))  # share of the rows that show each feature
     covariance: np.ndarray | None = None  # of q(a_i): (1 or columns) x packed; None for a draw
     priors: FeaturePriors = field(default_factory=FeaturePriors)
@@ -92,6 +93,11 @@ class FeatureGlobals:
         """Prior variances of the background and of the atoms of each feature."""
         return np.concatenate([[self.background_scale], np.full(self.n_components, self.atom_scale)])
 
+    @property
+    def prior_mean(self) -> np.ndarray:
+        """Prior means of the background and of the atoms of each feature."""
+        return np.concatenate([[self.level], np.zeros(self.n_components)])
+
     def reorder(self, order: np.ndarray) -> FeatureGlobals:
         """The same with the features in another order."""
         whole = np.concatenate([[0], order + 1])
@@ -103,6 +109,24 @@ class FeatureGlobals:
             locations=self.locations[order],
             usage=self.usage[order],
             covariance=None if covariance is None else _reorder_packed(covariance, whole),
+        )
+
+    def complemented(self, which: np.ndarray) -> FeatureGlobals:
+        """The same with some features told by their absence: 1 - z_k, -a_k and a_0 + a_k leave every s as it is."""
+        sign = np.where(which, -1.0, 1.0)
+        turn = np.diag(np.concatenate([[1.0], sign]))
+        turn[0, 1:] = which
+        covariance, size = self.covariance, self.n_components + 1
+        if covariance is not None:
+            p, q = pack_indices(size)
+            covariance = np.ascontiguousarray((turn @ unpack(covariance, size) @ turn.T)[:, p, q])
+        return replace(
+            self,
+            atoms=np.ascontiguousarray(self.atoms @ turn.T),
+            log_odds=sign * self.log_odds,
+            locations=sign[:, None] * self.locations,
+            usage=np.where(which, 1.0 - self.usage, self.usage),
+            covariance=covariance,
         )
 
     def log_odds_of(self, d: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ M_i = E[a_i a_i^T], and the likelihood written as sum kappa s - omega s^2 / 2 (`
     logit rho_nk = b_k + l_k . m_n + h_nk - sum_{j != k} r_nj Q_n,jk - Q_n,kk / 2     h_n = sum_i kappa_ni mu_i
                                                                                      Q_n = sum_i omega_ni M_i
     S_n^-1 = I + sum_k omega_nk l_k l_k^T        m_n = S_n sum_k (rho_nk - 1/2 - omega_nk b_k) l_k
-    V_i^-1 = diag(1 / scales) + sum_n omega_ni E[z~ z~^T]        mu_i = V_i sum_n kappa_ni r_n
+    V_i^-1 = diag(1 / scales) + sum_n omega_ni E[z~ z~^T]        mu_i = V_i (prior mean / scales + sum_n kappa_ni r_n)
 
 Counts have no such scheme: z_nk = 1 wherever a count is allocated, which no factorised q can say. They are sampled.
 """
@@ -24,10 +24,16 @@ import numpy as np
 from cormorant.backends.features import solve_probabilities
 from cormorant.backends.packing import add_diagonal, diagonal_places, pack_indices, pack_products, unpack
 from cormorant.backends.select import Backend
-from cormorant.inference.features.likelihoods import QuadraticStatistics, residual_squares, twice_off_diagonal
+from cormorant.inference.features.likelihoods import (
+    QuadraticStatistics,
+    best_level,
+    level_squares,
+    residual_squares,
+    twice_off_diagonal,
+)
 from cormorant.inference.features.state import FeatureGlobals, Table, extended
 from cormorant.inference.state import Additive, State
-from cormorant.models.features import LatentFeatures
+from cormorant.models.features import LEVEL_SPREAD, LatentFeatures
 
 SWEEPS = 2  # of z and of d in turn, at each visit
 NEWTON_STEPS = 50  # for b: it stops long before
@@ -217,22 +223,25 @@ class FeatureStructured:
     def _update_atoms(self, g: FeatureGlobals, new: BeliefStatistics) -> FeatureGlobals:
         total, size = new.atoms, g.n_components + 1
         precision = add_diagonal(total.precision / g.noise, 1.0 / g.scales, size)
-        linear = total.linear / g.noise
+        linear = total.linear / g.noise + g.prior_mean / g.scales
         if len(precision) == 1:
             _, covariance = self.backend.gaussian_moments(precision, linear[:1])
             atoms = linear @ unpack(covariance, size)[0]
         else:
             atoms, covariance = self.backend.gaussian_moments(precision, linear)
         g = replace(g, atoms=atoms, covariance=covariance)
-        squares = atoms**2 + _diagonals(covariance, size)
+        variances = np.broadcast_to(_diagonals(covariance, size), atoms.shape)
         if self.likelihood == "gaussian":
             best = _mode(g.priors.noise, total.entries, residual_squares(total, atoms, covariance))
             # Part of the way also raises the bound, which has one peak in the noise; falling slowly, it leaves the
             # features time to part before they are sure of themselves.
             g = replace(g, noise=max(best, SLOWEST_NOISE * g.noise))
         if g.learns_atom_scale:
-            g = replace(g, atom_scale=_mode(g.priors.atoms, squares[:, 1:].size, float(squares[:, 1:].sum())))
-        return replace(g, background_scale=_mode(g.priors.background, len(squares), float(squares[:, 0].sum())))
+            squares = float((atoms**2 + variances)[:, 1:].sum())
+            g = replace(g, atom_scale=_mode(g.priors.atoms, atoms[:, 1:].size, squares))
+        level = best_level(atoms[:, 0])[0]
+        squares = level_squares(atoms[:, 0], level) + float(variances[:, 0].sum())
+        return replace(g, level=level, background_scale=_mode(g.priors.background, len(atoms) + 1, squares))
 
     def _update_odds(self, g: FeatureGlobals, new: BeliefStatistics) -> FeatureGlobals:
         """b_k: Newton on (on - N/2 - omega . F) b - omega b^2 / 2 + log p(b), which is concave."""
@@ -270,17 +279,19 @@ class FeatureStructured:
             total += _log_inverse_gamma(g.noise, g.priors.noise)
         total += _log_inverse_gamma(g.atom_scale, g.priors.atoms)
         total += _log_inverse_gamma(g.background_scale, g.priors.background)
+        total += _log_normal(np.array(g.level), LEVEL_SPREAD * g.background_scale)
         return total - self._atom_divergence(g)
 
     def _atom_divergence(self, g: FeatureGlobals) -> float:
         """sum_i KL(q(a_i) || p(a_i)); without q, the atoms' negative log density."""
         n_columns, scales = len(g.atoms), g.scales
+        squares = (g.atoms - g.prior_mean) ** 2
         if g.covariance is None:
-            return float(0.5 * ((g.atoms**2) / scales + np.log(2.0 * np.pi * scales)).sum())
+            return float(0.5 * (squares / scales + np.log(2.0 * np.pi * scales)).sum())
         each = n_columns / len(g.covariance)  # columns that share a covariance
         variances = _diagonals(g.covariance, len(scales))
         spread = (variances / scales - 1.0 + np.log(scales)).sum() - _log_determinants(g.covariance, len(scales)).sum()
-        return float(0.5 * (each * spread + (g.atoms**2 / scales).sum()))
+        return float(0.5 * (each * spread + (squares / scales).sum()))
 
 
 def _mode(prior: tuple[float, float], n: float, squares: float) -> float:
