@@ -42,6 +42,14 @@ def test_correlations(cormorant, fit_folder):
     assert "Components that avoid each other" in ran.out
 
 
+def test_intervals_of_chains_that_have_not_mixed_come_with_a_note(cormorant, counts_file, tmp_path):
+    sampler = ["--inference", "gibbs", "--components", 6, "--dims", 2, "--chains", 2, "--sweeps", 6, "--samples", 3]
+    assert cormorant("fit", counts_file, "--out", tmp_path / "fit", "--quiet", *sampler).code == 0
+    ran = cormorant("correlations", tmp_path / "fit")
+    assert " to " in ran.out
+    assert "the intervals are too narrow: chains have not mixed" in ran.err
+
+
 def test_correlations_json(cormorant, fit_folder):
     pairs = cormorant("correlations", fit_folder, "--among", 6, "--pairs", 20, "--json").json["pairs"]
     assert len(pairs) == 15  # all pairs of six components

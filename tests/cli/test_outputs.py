@@ -1,5 +1,6 @@
 """Every verb that writes: whole or not at all, and one line where it cannot."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -64,3 +65,22 @@ def test_places_that_cannot_be(cormorant, fit_folder, tmp_path, verb):
     ran = cormorant(verb.split()[0], *(fit_folder if a == "FIT" else a for a in arguments), "--out", out)
     assert ran.code == 1
     assert ran.err == f"error: cannot write in {tmp_path / 'file'} (Not a directory); choose another --out.\n"
+
+
+def test_a_record_is_not_replaced_unasked_either(cormorant, fit_folder, tmp_path):
+    record = tmp_path / "page.html.run.json"
+    record.write_text("mine")
+    ran = cormorant("explore", fit_folder, "--out", tmp_path / "page.html")
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: {record} exists; choose another --out")
+    assert record.read_text() == "mine"
+    assert cormorant("explore", fit_folder, "--out", tmp_path / "page.html", "--force").code == 0
+
+
+def test_devices_are_not_replaced(cormorant, fit_folder, tmp_path):
+    pipe = tmp_path / "pipe.html"
+    os.mkfifo(pipe)
+    ran = cormorant("explore", fit_folder, "--out", pipe, "--force")
+    assert ran.code == 2
+    assert "neither a file nor a folder" in ran.err
+    assert pipe.is_fifo()

@@ -196,3 +196,15 @@ def test_wrong_arguments(fitted, counts):
         ranking_metrics(fitted, seen, nothing)
     with pytest.raises(ValueError, match="nothing to predict"):
         perplexity(fitted, seen, nothing)
+
+
+def test_models_of_a_comparison_know_their_rows():
+    """Their rows come in another order: without names of their own they are called by their numbers in X."""
+    counts = simulate("hgp", n_rows=80, n_columns=15, n_components=3, seed=3).counts
+    assert counts.row_names is None
+    (model,) = compare(
+        counts, ["hgp"], n_held_out=20, n_components=3, inference="structured", max_epochs=3
+    ).models.values()
+    shown = [int(name) for name in model.row_names_]
+    expected = model.transform(counts.rows(shown))
+    np.testing.assert_allclose(model._row_weights, expected, rtol=0.05, atol=0.05 * expected.max())

@@ -67,7 +67,7 @@ def demo(
     components, pairs = tables.components(cnpf), tables.correlated_pairs(cnpf)
     if not json:
         print_components(components.head(20), "The 20 most used components of CNPF")
-        print_pairs(pairs)
+        print_pairs(pairs, cnpf)
         print_comparison(found)
     with new_folder(out) as (folder, record):
         _save_fits(found, counts, folder)

@@ -88,9 +88,7 @@ def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarra
 
     if not holdout:
         return data, np.arange(data.n_rows), np.array([], dtype=np.int64)
-    if data.row_names is None:
-        data = data.named(row_names=map(str, range(data.n_rows)))
-    split = hold_out(data, holdout, seed)
+    split = hold_out(data.numbered(), holdout, seed)
     return split.train, split.train_index, split.held_out_index
 
 

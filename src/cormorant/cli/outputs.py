@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from cormorant.cli.console import OutputError, print_json, say
-from cormorant.cli.records import strangers, write_record
+from cormorant.cli.records import record_path, strangers, write_record
 
 
 def check_output(path: Path, force: bool, *, folder: bool) -> None:
     """Refuse before the work, not after it: an existing output, or a place that cannot be written."""
     if path.exists():
         _check_replaceable(path, force, folder)
+    elif not folder and not force and record_path(path).exists():
+        raise FileExistsError(f"{record_path(path)} exists; choose another --out, or add --force to replace it.")
     parent = next(place for place in path.absolute().parents if place.exists())
     try:
         tempfile.TemporaryDirectory(dir=parent).cleanup()  # permissions do not tell everything: one has to try
@@ -28,6 +30,8 @@ def _check_replaceable(path: Path, force: bool, folder: bool) -> None:
     if path.is_dir() != folder:
         kinds = ("a file", "a folder") if folder else ("a folder", "a file")
         raise FileExistsError(f"{path} is {kinds[0]}, and {kinds[1]} is to be written; choose another --out.")
+    if not (path.is_file() or path.is_dir()):
+        raise FileExistsError(f"{path} is neither a file nor a folder (a device, a pipe); choose another --out.")
     if not force:
         raise FileExistsError(f"{path} exists; choose another --out, or add --force to replace it.")
     if folder and (others := strangers(path)):

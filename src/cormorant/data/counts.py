@@ -186,6 +186,10 @@ class Counts:
         columns = self.column_names if column_names is None else checked_names(column_names, self.n_columns, "column")
         return self._trusted(CSR(self.indptr, self.indices, self.data), self.shape, rows, columns)
 
+    def numbered(self) -> Self:
+        """The same counts; rows without names are named by their numbers, which they keep wherever they go."""
+        return self if self.row_names is not None else self.named(row_names=map(str, range(self.n_rows)))
+
     def __len__(self) -> int:
         return self.n_rows
 

@@ -72,13 +72,18 @@ def gather(
     first = summarise(kept[0], kernel)
     chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
     found = diagnose([c.traces for c in collectors if c.samples])
-    worst = max((v["rhat"] for v in found.values() if np.isfinite(v["rhat"])), default=1.0)
+    worst = largest_rhat(found)
     if worst > WANTED_RHAT:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
     n_chains = len(kept)
     if not interrupted:
         reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
     return Sampled(chains, first, found, history, reason, interrupted)
+
+
+def largest_rhat(diagnostics: dict[str, dict[str, float]]) -> float:
+    """The worst split R-hat of all summaries."""
+    return max((v["rhat"] for v in diagnostics.values() if np.isfinite(v["rhat"])), default=1.0)
 
 
 def diagnose(traces: list[dict[str, list[float]]]) -> dict[str, dict[str, float]]:

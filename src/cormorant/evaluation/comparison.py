@@ -87,7 +87,7 @@ def compare(
     estimators = _estimators(models, parameters, seed, random_state)
     if np.ndim(observed) != 1 or len(observed) == 0:
         raise ValueError(f"observed must be a list of fractions, for example [0.1, 0.5]; got {observed!r}.")
-    counts = as_counts(X)
+    counts = as_counts(X).numbered()  # the fits have their rows in another order
     rng = np.random.default_rng(seed)
     split = hold_out(counts, n_held_out, rng)
     generators = entry_generators(rng, seed, len(observed))
