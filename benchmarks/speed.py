@@ -241,6 +241,9 @@ def main() -> None:
     if args.child:
         print(json.dumps(child(args.child, args.data)))
         return
+    unknown = [name for name in args.only or () if name not in [*LINES, "compile"]]
+    if unknown:
+        parser.error(f"--only takes some of {', '.join([*LINES, 'compile'])}; got {', '.join(unknown)}")
     names = args.only or [name for name in [*LINES, "compile"] if args.data or not name.startswith("arxiv")]
     found = measure(names, args.repeats, args.data)
     args.out.parent.mkdir(parents=True, exist_ok=True)

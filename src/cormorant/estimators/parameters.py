@@ -27,7 +27,7 @@ MINIBATCH_ROWS = 4_096
 B0_ROWS = 0.15
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 MOST_CHAINS = 4  # by default; each finds another mode, and their average predicts better than any
-START_EPOCHS = 20  # of the structured fit that a chain starts from
+START_EPOCHS = 15  # of the structured fit that a chain starts from
 KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
 
 
