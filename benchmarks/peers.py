@@ -103,11 +103,12 @@ def compare(name: str, args: argparse.Namespace, runner: Runner) -> list[table.L
 
 
 def note(args: argparse.Namespace) -> str:
+    seeds = "one seed" if args.seeds == 1 else f"the mean of {args.seeds} seeds"
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     return (
         f"Made by `benchmarks/peers.py` on {datetime.date.today()} with cormorant {__version__} ({machine}). Held-out "
         f"perplexity with 10% and 50% of a row's entries observed, lower is better; {args.held_out:,} rows held out. "
-        f"Cormorant at its defaults, the mean of {args.seeds} seeds; every other package at the setting that did best "
+        f"Cormorant at its defaults, {seeds}; every other package at the setting that did best "
         "on validation rows of the training part (in brackets: a figure of a setting that was chosen for the other "
         "fraction). Samplers are averaged over chains: their time is that of all chains. Seconds are those of one "
         "processor; memory is the peak of the fit (of a chain) above what the process held with the data loaded."
