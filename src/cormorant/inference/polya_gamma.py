@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cormorant.inference.batch import Batch
-from cormorant.inference.field import precision_of
 from cormorant.inference.moves import RowDraws, RowMove, Visit, Visited
 from cormorant.inference.state import Additive
 
@@ -27,7 +26,6 @@ class PolyaGammaField(RowMove):
         omega = sampling.polya_gammas(start.n, w, field + log_rate, view.seed(), view.ids)
         pull = self.backend.product(0.5 * (start.n - w) - omega * log_rate, design.loadings)
         pull = pull + design.prior.scaled(tau) * design.prior.mean
-        dtype = precision_of(batch.row_totals.max(initial=0.0) + w.sum())
-        precision = design.as_type(dtype).precision(omega.astype(dtype, copy=False), self.backend, tau)
-        f = sampling.gaussians(precision, pull, view.seed(), view.ids)
+        # In double precision: a product's last digits depend on the rows beside a row, and its answer must not.
+        f = sampling.gaussians(design.precision(omega, self.backend, tau), pull, view.seed(), view.ids)
         return RowDraws(start.n, f), Visited(batch.n_rows)
