@@ -58,9 +58,10 @@ def compile_ahead() -> Compilation:
 def _is_compiled() -> bool:
     """Whether the sampler has ever been called, here or by an earlier process."""
     function = sampling._draw_counts
+    if function.signatures:
+        return True
     folder = function.stats.cache_path
-    kept = folder is None or any(Path(folder).glob(f"*{function.__name__}-*.nbi"))  # None: nothing is ever kept
-    return kept or bool(function.signatures)
+    return folder is None or any(Path(folder).glob(f"*{function.__name__}-*.nbi"))  # None: nothing is ever kept
 
 
 def sweep() -> None:

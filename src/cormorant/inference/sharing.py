@@ -105,9 +105,8 @@ class ShareCounts(RowMove):
         if self.learns_a0:
             tables = self._tables(total.counts, h.a0, chain)
             h = replace(h, a0=draws.draw_a0(tables, total.exposure, h.b0, chain.rng))
-        shape, rate = h.a0 + total.counts, h.b0 + total.exposure
-        atoms = np.maximum(self.backend.sampling.gammas(shape, chain.seed()) / rate, TINY)
-        return replace(g, atom_shape=shape, atom_rate=rate, hyper=h), replace(chain, atoms=atoms)
+        g = replace(g, atom_shape=h.a0 + total.counts, atom_rate=h.b0 + total.exposure, hyper=h)
+        return g, replace(chain, atoms=draw_atoms(self.model, g, self.backend, chain.rng))
 
     def _dirichlet(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_k ~ Dirichlet(a0 + c_k), after a0 with a summed out.
