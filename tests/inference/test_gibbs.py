@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 from cormorant.backends.cpu import CpuBackend
+from cormorant.backends.scanning import CountTable
 from cormorant.inference import draws, regression
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
@@ -30,14 +31,14 @@ class Joint:
     )  # fmt: skip
     theta = np.array([[1.0, 0.5], [-1.0, 0.5], [0.3, -1.0], [0.0, 1.0]])
 
-    def __init__(self, model, seed, **options):
+    def __init__(self, model, seed, one_by_one=True, **options):
         self.model, self.rng = replace(MODELS[model], **options), np.random.default_rng(seed)
         self.n_dims = 1 if self.model.has_locations else 0
         if (
             self.model.heavy_tails
         ):  # the tails of exp F make a chain that stays where it is for long: narrower elsewhere
             self.hyper = replace(self.hyper, sigma_m2=0.1, sigma_g2=0.2)
-        self.scheme = Gibbs(self.model, CpuBackend(), has_missing=self.missing is not None)
+        self.scheme = Gibbs(self.model, CpuBackend(), has_missing=self.missing is not None, one_by_one=one_by_one)
 
     def prior(self):
         """Globals, atoms and f, by the generative story."""
@@ -91,9 +92,38 @@ class Joint:
         return atoms.sum(axis=0)
 
     def counts(self, x, atoms):
-        """Counts by row and column, and by row and component."""
-        shared = self.rng.poisson(x[:, None, :] * atoms)
-        return shared.sum(axis=2), shared.sum(axis=1)
+        """Counts by row, column and component."""
+        return self.rng.poisson(x[:, None, :] * atoms)
+
+    def given(self, g, atoms, f, shared):
+        """State and rows of a sampler that knows which count is whose."""
+        if self.scheme.scans:
+            chain = Chain(atoms.sum(axis=0), self.rng, table=CountTable.of(shared.sum(axis=0)))
+        else:
+            chain = Chain(atoms.sum(axis=0), self.rng, atoms)
+        # Which of an entry's counts is whose, in random order: a scan comes to the first of them first.
+        z = [
+            self.rng.permutation(np.repeat(np.arange(COMPONENTS), k))
+            for k in shared.reshape(-1, COMPONENTS).astype(int)
+        ]
+        z = np.concatenate(z).astype(np.uint16)
+        # Not its first step, in which it would place the counts itself.
+        return State(g, chain, n_steps=self.scheme.passes), RowDraws(shared.sum(axis=1).astype(float), f, z)
+
+    def sweep(self, state, rows, y):
+        batch = self.batch(y)
+        for _ in range(self.scheme.passes):
+            rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
+            state = self.scheme.global_step(state, statistics, 1.0)
+        return state, rows
+
+    def atoms(self, state):
+        """As the chain has them, or drawn given the counts."""
+        chain = state.memory
+        if not self.scheme.scans:
+            return chain.atoms
+        gammas = np.maximum(self.rng.gamma(state.globals.hyper.a0 + chain.table.counts), 1e-300)
+        return np.maximum(gammas * (chain.scale / gammas.sum(axis=0)), 1e-300)
 
     def summary(self, g, atoms, f, x, y):
         """Bounded or slowly growing functions, so that their means have standard errors."""
@@ -126,26 +156,21 @@ class Joint:
         for _ in range(n):
             g, atoms, f = self.prior()
             x = self.rng.gamma(g.weights * np.ones((ROWS, 1))) * link_function(self.model.link, self.field(g, f))
-            out.append(self.summary(g, atoms, f, x, self.counts(x, atoms)[0]))
+            out.append(self.summary(g, atoms, f, x, self.counts(x, atoms).sum(axis=2)))
         return np.array(out)
 
     def by_sweeps(self, n):
         """A chain whose data are drawn again after every sweep."""
         g, atoms, f = self.prior()
         x = self.rng.gamma(g.weights * np.ones((ROWS, 1))) * link_function(self.model.link, self.field(g, f))
-        y, shares = self.counts(x, atoms)
-        state, rows, out = State(g, Chain(atoms, self.rng)), RowDraws(shares, f), []
+        shared, out = self.counts(x, atoms), []
         for _ in range(n):
-            batch = self.batch(y)
-            for _ in range(self.scheme.passes):
-                rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
-                state = self.scheme.global_step(state, statistics, 1.0)
-            g, atoms = state.globals, state.memory.atoms
-            rate = 1.0 / link_function(self.model.link, self.field(g, rows.f)) + self.seen(atoms)
+            state, rows = self.sweep(*self.given(g, atoms, f, shared), shared.sum(axis=2))
+            g, atoms, f = state.globals, self.atoms(state), rows.f
+            rate = 1.0 / link_function(self.model.link, self.field(g, f)) + self.seen(atoms)
             x = self.rng.gamma(g.weights + rows.n) / rate
-            y, shares = self.counts(x, atoms)
-            rows = RowDraws(shares, rows.f)
-            out.append(self.summary(g, atoms, rows.f, x, y))
+            shared = self.counts(x, atoms)
+            out.append(self.summary(g, atoms, f, x, shared.sum(axis=2)))
         return np.array(out)
 
 
@@ -167,7 +192,7 @@ class NormalisedJoint(Joint):
         for u, total in enumerate(self.totals):
             p = x[u] * atoms
             shared[u] = self.rng.multinomial(total, (p / p.sum()).ravel()).reshape(p.shape)
-        return shared.sum(axis=2), shared.sum(axis=1)
+        return shared
 
     def level(self, f, x):
         """f with log xi_u, xi_u ~ Gamma(N_u, sum_k x_uk), at its end."""
@@ -196,32 +221,22 @@ class NormalisedJoint(Joint):
         for _ in range(n):
             g, atoms, d = self.prior()
             x = self.draw_x(g, self.field(g, d))
-            out.append(self.summary(g, atoms, self.level(d, x), x, self.counts(x, atoms)[0]))
+            out.append(self.summary(g, atoms, self.level(d, x), x, self.counts(x, atoms).sum(axis=2)))
         return np.array(out)
 
     def by_sweeps(self, n):
         """A chain whose data are drawn again after every sweep."""
         g, atoms, d = self.prior()
         x = self.draw_x(g, self.field(g, d))
-        y, shares = self.counts(x, atoms)
-        state, rows, out = State(g, Chain(atoms, self.rng)), RowDraws(shares, self.level(d, x)), []
+        shared, f, out = self.counts(x, atoms), self.level(d, x), []
         for _ in range(n):
-            state, rows = self.sweep(state, rows, y)
-            g, atoms = state.globals, state.memory.atoms
-            field = self.field(g, rows.f)
-            xi = np.exp(rows.f[:, -1:])
-            x = np.maximum(self.rng.gamma(g.weights + rows.n), 1e-300) / (np.exp(-field) + xi * self.seen(atoms))
-            y, shares = self.counts(x, atoms)
-            rows = RowDraws(shares, rows.f)
-            out.append(self.summary(g, atoms, rows.f, x, y))
+            state, rows = self.sweep(*self.given(g, atoms, f, shared), shared.sum(axis=2))
+            g, atoms, f = state.globals, self.atoms(state), rows.f
+            rate = np.exp(-self.field(g, f)) + np.exp(f[:, -1:]) * self.seen(atoms)
+            x = np.maximum(self.rng.gamma(g.weights + rows.n), 1e-300) / rate
+            shared = self.counts(x, atoms)
+            out.append(self.summary(g, atoms, f, x, shared.sum(axis=2)))
         return np.array(out)
-
-    def sweep(self, state, rows, y):
-        batch = self.batch(y)
-        for _ in range(self.scheme.passes):
-            rows, statistics = self.scheme.local_step(self.scheme.visit(state), batch, rows)
-            state = self.scheme.global_step(state, statistics, 1.0)
-        return state, rows
 
 
 class Masked:
@@ -236,8 +251,7 @@ class Masked:
 
 class MaskedJoint(Masked, Joint):
     def counts(self, x, atoms):
-        shared = self.rng.poisson(x[:, None, :] * atoms * (1.0 - self.mask)[:, :, None])
-        return shared.sum(axis=2), shared.sum(axis=1)
+        return self.rng.poisson(x[:, None, :] * atoms * (1.0 - self.mask)[:, :, None])
 
 
 class MaskedNormalisedJoint(Masked, NormalisedJoint):
@@ -248,7 +262,7 @@ class MaskedNormalisedJoint(Masked, NormalisedJoint):
         for u, total in enumerate(self.totals):
             p = x[u] * atoms * (1.0 - self.mask[u])[:, None]
             shared[u] = self.rng.multinomial(total, (p / p.sum()).ravel()).reshape(p.shape)
-        return shared.sum(axis=2), shared.sum(axis=1)
+        return shared
 
     def level(self, f, x):
         xi = self.rng.gamma(self.totals) / (x * self.seen(self.last_atoms)).sum(axis=1)
@@ -290,6 +304,7 @@ def kernel_of(name):
 
 OPTIONS = {
     "": {},
+    "together": {"one_by_one": False},
     **{top: {"top": top} for top in TOPS},
     **{kernel: kernel_of(kernel) for kernel in KERNELS},
     "covariates": {"has_covariates": True},
@@ -299,8 +314,8 @@ OPTIONS = {
     "groups+covariates": {**kernel_of("groups"), "has_covariates": True},
 }
 JOINTS = (
-    *MODELS, "diln/gamma", "diln/beta", "diln/masked", "cnpf/masked", "cnpf/covariates", "softplus-cnpf/covariates",
-    "diln/covariates",
+    *MODELS, "cnpf/together", "diln/together", "diln/gamma", "diln/beta", "diln/masked", "cnpf/masked",
+    "cnpf/covariates", "softplus-cnpf/covariates", "diln/covariates",
     "cnpf/student-t", "diln/student-t", "cnpf/both", "cnpf/pitman-yor", "cnpf/dirichlet", "hgp/beta",
     "hgp/pitman-yor", "cnpf/rbf", "softplus-cnpf/matern", "cnpf/groups", "cnpf/brownian", "cnpf/rbf+both",
     "cnpf/groups+covariates",
@@ -308,7 +323,7 @@ JOINTS = (
 
 
 # Every model, and what changes the moves of the rows; other priors and kernels are slow.
-FEW = (*MODELS, "cnpf/masked", "cnpf/covariates", "cnpf/student-t")
+FEW = (*MODELS, "cnpf/together", "cnpf/masked", "cnpf/covariates", "cnpf/student-t")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from cormorant.backends.cpu import CpuBackend
 from cormorant.data import as_counts
 from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.moves import draw_profiles
 from cormorant.inference.start import start_globals
 from cormorant.models.cnpf import MODELS, Hyperparameters, link_function
 
@@ -54,7 +55,8 @@ def gibbs_rates(y, name, n_chains, n_sweeps):
                 rows, statistics = scheme.local_step(scheme.visit(state), batch, rows)
                 state = scheme.global_step(state, statistics, 1.0)
             if sweep >= n_sweeps // 5:
-                g, atoms = state.globals, state.memory.atoms
+                g, chain = state.globals, state.memory
+                atoms = draw_profiles(g.atom_shape, scheme.backend, rng) * chain.scale
                 field = rows.f @ np.hstack([g.locations, np.ones((COMPONENTS, 1))]).T
                 shape = g.weights + rows.n
                 x = rng.gamma(shape) if model.normalised else shape

@@ -10,23 +10,12 @@ import threading
 
 import numpy as np
 
-from cormorant.backends import random, stacks
-from cormorant.backends.compiled import Threads, compiled, inner
+from cormorant.backends import random, scanning, stacks
+from cormorant.backends.compiled import Threads, compiled
 from cormorant.backends.logistic import exp_negative, log_positive
+from cormorant.backends.scanning import LANES, ZERO, CountTable, padded, pick
 
-LANES = 16  # components summed together when a count looks for its own
-ZERO = np.float32(0)
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
-
-
-@inner
-def _pick(a, b, c, target):
-    """Which of four summands, the last unnamed, the target falls into, and how far.
-
-    Partial sums below it are counted, without a branch: where it ends cannot be foreseen.
-    """
-    past_a, past_b, past_c = np.float32(a < target), np.float32(a + b < target), np.float32(a + b + c < target)
-    return np.int64(past_a + past_b + past_c), target - (past_a * a + past_b * b + past_c * c)
 
 
 @compiled
@@ -73,7 +62,7 @@ def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c
                         below = total < target
                         sixteen += 4 * below
                         before = total if below else before
-                    part, target = _pick(sums[j, sixteen], sums[j, sixteen + 1], sums[j, sixteen + 2], target - before)
+                    part, target = pick(sums[j, sixteen], sums[j, sixteen + 1], sums[j, sixteen + 2], target - before)
                     k = LANES * (sixteen + part)
                     q0 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
                         x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
@@ -86,9 +75,9 @@ def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c
                     q2 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
                         x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
                     )
-                    part, target = _pick(q0, q1, q2, target)
+                    part, target = pick(q0, q1, q2, target)
                     k += 4 * part - 8
-                    part, target = _pick(
+                    part, target = pick(
                         x[u, k] * atoms[i, k], x[u, k + 1] * atoms[i, k + 1], x[u, k + 2] * atoms[i, k + 2], target
                     )
                     k = min(k + part, n_components - 1)
@@ -197,6 +186,25 @@ class Sampling:
         self.threads.over_rows(work, indptr)
         return n, sum(parts[1:], parts[0].astype(np.int64)) if by_column else None
 
+    def scan(self, indptr, indices, counts, z, n, factor, w, table, seed, atoms=None, a0=0.0, ids=None):
+        """Each count in turn, given where all the others are; z and n, and the table if there is one, change in place.
+
+        p(z = k) ~ (w_k + n_uk) factor_uk (c_ki + a0) / (C_k + I a0), without the count itself; or with ``atoms`` in
+        place of the last two. A z of None is made, each count by the n of the row as given. A table takes one thread:
+        every count waits for the one before.
+        """
+        is_fresh, offsets = z is None, np.concatenate([[0], np.cumsum(counts)])
+        z, ids = np.empty(offsets[-1], np.uint16) if z is None else z, _ids(ids, len(n))
+        shared = CountTable.empty(0, n.shape[1]) if table is None else table
+        read = shared.cells if atoms is None else _pad(atoms)
+        of = (read, np.float32(a0), shared.cells, shared.totals, a0 * len(read))
+
+        def work(first, last):
+            scanning.scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, *of, n, seed, ids)
+
+        self.threads.over_rows(work, indptr) if table is None else work(0, len(n))
+        return z
+
     def gammas(self, shape, seed, ids=None):
         """Gamma(shape, 1)."""
         out = np.empty(shape.shape)
@@ -235,7 +243,7 @@ class Sampling:
 
 def _pad(a):
     """In single precision, with columns of zeros, so that the sums come in fours."""
-    return np.pad(np.asarray(a, np.float32), ((0, 0), (0, -a.shape[1] % (4 * LANES))))
+    return np.pad(np.asarray(a, np.float32), ((0, 0), (0, padded(a.shape[1]) - a.shape[1])))
 
 
 def _ids(ids, n):

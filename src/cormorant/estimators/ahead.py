@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cormorant.backends import sampling
+from cormorant.backends import scanning
 from cormorant.backends.compiled import resolve_jobs
 from cormorant.backends.select import select_backend
 from cormorant.data import as_counts
@@ -57,7 +57,7 @@ def compile_ahead() -> Compilation:
 
 def _is_compiled() -> bool:
     """Whether the sampler has ever been called, here or by an earlier process."""
-    function = sampling._draw_counts
+    function = scanning.scan
     if function.signatures:
         return True
     folder = function.stats.cache_path
@@ -71,9 +71,7 @@ def sweep() -> None:
     model, gibbs = MODELS["cnpf"], Gibbs(MODELS["cnpf"], select_backend(1))
     state = gibbs.begin(start_globals(model, rows.counts, 2, 2, Hyperparameters(0.1, 1.0, 0.1, 0.1), rng, 0.5), rng)
     batch = rows.batch(rows.all, gibbs.dtype)
-    f = RowDraws.fresh(rows.n_rows, gibbs.visit(state).design).f
-    draws = RowDraws(np.zeros((rows.n_rows, 2)), f)
+    draws = RowDraws.fresh(rows.n_rows, gibbs.visit(state).design)
     for _ in range(gibbs.passes):
         draws, total = gibbs.local_step(gibbs.visit(state), batch, draws)
-        draws = RowDraws(draws.n.astype(float), draws.f)  # as they are kept between passes
         state = gibbs.global_step(state, total, 1.0)

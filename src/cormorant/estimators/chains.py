@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from cormorant.backends.scanning import LARGEST
+from cormorant.data import Counts
 from cormorant.estimators.parameters import Chains
 from cormorant.inference import fit as loop
 from cormorant.inference.diagnostics import effective_sample_size, split_rhat
@@ -22,6 +24,7 @@ from cormorant.models.kernels import Kernel
 
 logger = logging.getLogger("cormorant")
 WANTED_RHAT = 1.1
+MOST_AN_ENTRY = 16  # counts, on average: where there are more, it is cheaper to share each entry's out together
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class Sampled:
     interrupted: bool = False
 
 
+def are_few(counts: Counts) -> bool:
+    """Whether counts are drawn one by one, which goes further in a sweep but takes time and memory for each."""
+    return counts.total <= MOST_AN_ENTRY * counts.nnz and counts.column_totals().max(initial=0) < LARGEST
+
+
 def run_chain(
     gibbs: Gibbs,
     start: loop.Outcome,
@@ -46,9 +54,11 @@ def run_chain(
     stage: str,
 ) -> tuple[loop.Outcome, Collector]:
     """One chain from where a structured fit ended."""
-    gibbs = replace(gibbs, has_missing=rows.missing is not None)
+    gibbs = replace(gibbs, has_missing=rows.missing is not None, one_by_one=are_few(rows.counts))
     collector = Collector(chains.n_sweeps, chains.n_samples)
-    memory = start.memory.handed_over(lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)))
+    memory = start.memory.handed_over(
+        lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)), rows.counts.row_totals()
+    )
     plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
     settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing")
     state = gibbs.begin(start.state.globals, rng)

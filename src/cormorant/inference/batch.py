@@ -66,15 +66,17 @@ class Batch:
             )
         return self.counts.astype(np.int64)
 
-    def log_rate(self, atom_mean: np.ndarray, total: np.ndarray | None = None) -> np.ndarray:
-        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components.
+    def log_rate(self, atoms: np.ndarray) -> np.ndarray:
+        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components."""
+        return self.log_rate_of(atoms.sum(axis=0), atoms)
 
-        ``total`` is the sum of each atom, where that is known.
-        """
-        rate = atom_mean.sum(axis=0) if total is None else total
+    def log_rate_of(self, total: np.ndarray, atoms: np.ndarray | None) -> np.ndarray:
+        """The same where the sum of each atom is known: the atoms are needed only where entries are missing."""
+        rate = total
         if self.missing is not None:
+            assert atoms is not None  # they are never summed out where entries are missing
             # The floor keeps a row whose every entry is missing at its prior.
-            rate = np.maximum(rate - self.missing @ atom_mean, 1e-12 * rate)
+            rate = np.maximum(rate - self.missing @ atoms, 1e-12 * rate)
         if self.exposure is not None:
             rate = self.exposure[:, None] * rate
         return np.log(rate)

@@ -114,14 +114,13 @@ def draw_a0(tables: float, exposure: np.ndarray, b0: float, rng: np.random.Gener
 
 
 def draw_a0_given_scale(
-    tables: float, counts: np.ndarray, scaled: np.ndarray, a0: float, rng: np.random.Generator
+    tables: float, n_columns: int, totals: np.ndarray, scaled: np.ndarray, a0: float, rng: np.random.Generator
 ) -> float:
     """The same given the scales, ``scaled`` = b0 A, with the profiles alone summed out; a slice of log a0.
 
-    A_k ~ Gamma(I a0, b0) and its counts, given their number C_k, leave (b0 A_k)^(I a0) / Gamma(I a0 + C_k).
+    A_k ~ Gamma(I a0, b0) and its C_k counts (``totals``) leave (b0 A_k)^(I a0) / Gamma(I a0 + C_k).
     """
     shape, rate = A0_PRIOR
-    n_columns, totals = len(counts), counts.sum(axis=0)
     slope = n_columns * float(np.log(scaled).sum()) - rate
 
     def log_density(log_a0: float) -> float:

@@ -152,7 +152,7 @@ def run(
     if resume is not None:
         memory = resume.memory
     elif memory is None:
-        memory = RowMemory(rows.n_rows, limit=None) if scheme.must_remember else RowMemory(rows.n_rows)
+        memory = scheme.memory(rows)
     batches = _Cache(rows, plan, scheme.dtype)
     by_bound = settings.watch == "bound"
     patience = Patience(
@@ -235,7 +235,8 @@ def sum_statistics(
 
     view = scheme.visit(state)
     blocks = ((_apart(view), index, batch) for index, batch in visits)
-    return reduce(operator.add, scheme.backend.map(step, blocks))
+    in_order = getattr(view, "in_order", False)  # of a sampler: whether what one block draws depends on those before
+    return reduce(operator.add, map(step, blocks) if in_order else scheme.backend.map(step, blocks))
 
 
 def _apart(view: Any) -> Any:

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from cormorant.backends.scanning import CountTable
 from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
 from cormorant.inference.moves import (
@@ -36,8 +37,9 @@ from cormorant.inference.moves import (
 )
 from cormorant.inference.places import ChoosePlaces
 from cormorant.inference.regression import DrawCoefficients
+from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.scale import DecideScale, DrawWeights, ProposeScale
-from cormorant.inference.sharing import ShareCounts
+from cormorant.inference.sharing import ScanCounts, ShareCounts
 from cormorant.inference.state import Globals, State
 from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import PoissonFactorization
@@ -52,22 +54,28 @@ class Gibbs:
     learns_a0: bool = True
     learns_sigma_l2: bool = True
     has_missing: bool = False  # whether entries of the rows are treated as missing
+    one_by_one: bool = True  # whether counts are few enough to be drawn one by one
 
     @property
     def dtype(self) -> type:
         """Double precision: whole numbers stay whole."""
         return np.float64
 
+    def memory(self, rows: Rows) -> RowMemory:
+        """A chain goes on from where it was, however much memory that takes."""
+        return RowMemory(rows.n_rows, None, rows.counts.row_totals())
+
     @property
-    def must_remember(self) -> bool:
-        """A chain goes on from where it was."""
-        return True
+    def scans(self) -> bool:
+        """Whether x and the atoms are summed out, and the counts drawn one after the other."""
+        return self.one_by_one and not self.has_missing
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
         """The passes of a sweep, in an order that leaves the posterior as it is (see above)."""
         parts = (self.model, self.backend)
-        moves: list[Move] = [ShareCounts(*parts, self.learns_a0, self.has_missing)]
+        share = ScanCounts if self.scans else ShareCounts
+        moves: list[Move] = [share(*parts, self.learns_a0, self.has_missing)]
         if self.has_missing and not self.model.normalised:
             moves.append(ProposeScale(*parts))
         moves.append(DrawWeights(*parts) if self.model.normalised else DecideScale(*parts))  # no scale if normalised
@@ -93,8 +101,11 @@ class Gibbs:
         return Structured(self.model, self.backend)
 
     def begin(self, g: Globals, rng: np.random.Generator) -> State:
-        """A chain that starts with atoms drawn from q(a)."""
-        return State(g, Chain(draw_atoms(self.model, g, self.backend, rng), rng))
+        """A chain that starts with atoms drawn from q(a), or with their means where they are summed out."""
+        if self.scans:
+            return State(g, Chain(g.atom_total, rng, table=CountTable.empty(*g.atom_shape.shape)))
+        atoms = draw_atoms(self.model, g, self.backend, rng)
+        return State(g, Chain(atoms.sum(axis=0), rng, atoms))
 
     def _move(self, state: State) -> Move:
         return self.moves[state.n_steps % self.passes]
@@ -102,10 +113,11 @@ class Gibbs:
     def visit(self, state: State) -> Visit:
         """What a pass needs of the state."""
         g, chain = state.globals, _chain(state)
-        view = Visit(g, self._move(state), chain.atoms, self.solver.design(g), chain.rng, chain.proposal)
-        _ = view.atom_totals  # cached here, once, and not by each block
-        if isinstance(view.move, ShareCounts):
-            _ = view.top_atoms
+        move, design = self._move(state), self.solver.design(g)
+        atoms = g.atom_mean if self.scans and state.n_steps == 0 else chain.atoms  # by which counts are first placed
+        view = Visit(g, move, chain.scale, design, chain.rng, atoms, chain.table, chain.proposal)
+        if isinstance(move, ShareCounts) and atoms is not None:
+            _ = view.top_atoms  # cached here, once, and not by each block
         return view
 
     def local_step(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from cormorant.backends.sampling import Sampling
+from cormorant.backends.scanning import CountTable
 from cormorant.backends.select import Backend
 from cormorant.inference import draws, locations
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, precision_of
 from cormorant.inference.links import LINKS, Derivatives
 from cormorant.inference.prior import Prior
+from cormorant.inference.rows import EACH_COUNT
 from cormorant.inference.state import Additive, Globals
 from cormorant.models.cnpf import PoissonFactorization
 
@@ -29,10 +31,11 @@ def fresh_seed(rng: np.random.Generator) -> int:
 
 @dataclass(frozen=True)
 class RowDraws:
-    """What is kept of a row between passes: its counts by component, and f."""
+    """What is kept of a row between passes: its counts by component, f, and the component of each of its counts."""
 
     n: np.ndarray  # rows x components; no columns: not allocated yet
     f: np.ndarray  # rows x P
+    z: np.ndarray | None = field(default=None, metadata=EACH_COUNT)  # where counts are drawn one by one
 
     @classmethod
     def fresh(cls, n_rows: int, design: Design) -> RowDraws:
@@ -51,10 +54,15 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Chain:
-    """What a chain carries beside the globals: the atoms as drawn, its generator, and what was proposed."""
+    """What a chain carries beside the globals: the scales of the atoms, its generator, and what was proposed.
 
-    atoms: np.ndarray  # columns x components
+    And the atoms as drawn; or, where their profiles are summed out, the table of the counts.
+    """
+
+    scale: np.ndarray  # A_k
     rng: np.random.Generator
+    atoms: np.ndarray | None = None  # columns x components
+    table: CountTable | None = None
     proposal: Proposal | None = None
 
     def seed(self) -> int:
@@ -68,9 +76,11 @@ class Visit:
 
     globals: Globals
     move: Move
-    atoms: np.ndarray  # as drawn, columns x components
+    scale: np.ndarray  # A_k
     design: Design
     rng: np.random.Generator
+    atoms: np.ndarray | None = None  # as drawn or as given, columns x components; None where profiles are summed out
+    table: CountTable | None = None  # which the counts change as they go
     proposal: Proposal | None = None
     ids: np.ndarray | None = None  # of the rows, where their numbers will not do
     sums: bool = True  # whether sums over the rows are wanted, or the rows alone
@@ -78,16 +88,17 @@ class Visit:
     @cached_property
     def top_atoms(self) -> np.ndarray:
         """The atoms as the allocation wants them."""
+        assert self.atoms is not None  # who asks has them
         return top_one(self.atoms)
 
-    @cached_property
-    def atom_totals(self) -> np.ndarray:
-        """A_k."""
-        return self.atoms.sum(axis=0)
+    @property
+    def in_order(self) -> bool:
+        """Whether blocks wait for one another: counts that are drawn one by one, given all the others."""
+        return self.table is not None and self.move.changes_table
 
     def log_rate(self, batch: Batch) -> np.ndarray:
         """Log of e_u A_k, as these rows looked."""
-        return batch.log_rate(self.atoms, self.atom_totals)
+        return batch.log_rate_of(self.scale, self.atoms)
 
     def seed(self) -> int:
         """A fresh seed for one block of rows."""
@@ -105,6 +116,8 @@ class Visit:
 class Move(Protocol):
     """``rows`` draws for a block of rows and sums statistics; ``shared`` draws what the rows have in common."""
 
+    changes_table: ClassVar[bool]
+
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Any]:
         """Draw for the rows."""
         ...
@@ -120,6 +133,7 @@ class RowMove:
 
     model: PoissonFactorization
     backend: Backend
+    changes_table: ClassVar[bool] = False
 
     def at(self, view: Visit, f: np.ndarray, log_rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """log(1 + A r) and A r / (1 + A r) of each row and component."""
@@ -127,10 +141,17 @@ class RowMove:
         return LINKS[self.model.link].at(field, log_rate, self.backend)
 
 
+def draw_profiles(shape: np.ndarray, backend: Backend, rng: np.random.Generator) -> np.ndarray:
+    """a_k / A_k ~ Dirichlet(shape_k)."""
+    gammas = np.maximum(backend.sampling.gammas(shape, fresh_seed(rng)), TINY)
+    return np.maximum(gammas / gammas.sum(axis=0), TINY)
+
+
 def draw_atoms(model: PoissonFactorization, g: Globals, backend: Backend, rng: np.random.Generator) -> np.ndarray:
     """a ~ q(a): gamma variables, in a normalised model divided by their sum."""
-    gammas = np.maximum(backend.sampling.gammas(g.atom_shape, fresh_seed(rng)), TINY)
-    return np.maximum(gammas / (gammas.sum(axis=0) if model.normalised else g.atom_rate), TINY)
+    if model.normalised:
+        return draw_profiles(g.atom_shape, backend, rng)
+    return np.maximum(backend.sampling.gammas(g.atom_shape, fresh_seed(rng)) / g.atom_rate, TINY)
 
 
 def top_one(a: np.ndarray) -> np.ndarray:
@@ -191,11 +212,11 @@ class MetropolisField(RowMove):
         bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
         density, slope, precision = self._newton(view, batch, start, bounded, tau)
         move, forth = sampling.proposals(precision, slope, view.seed(), view.ids)
-        proposed = RowDraws(start.n, start.f + move)
+        proposed = replace(start, f=start.f + move)
         new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded, tau)
         back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
         accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
-        drawn = RowDraws(start.n, np.where(accept[:, None], proposed.f, start.f))
+        drawn = replace(start, f=np.where(accept[:, None], proposed.f, start.f))
         if not view.sums or not self.model.has_locations or self.model.kernel.places is not None:
             return drawn, Visited(batch.n_rows)
         return drawn, self._location_statistics(view, batch, drawn, view.design.loadings)

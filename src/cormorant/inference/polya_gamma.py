@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cormorant.inference.batch import Batch
 from cormorant.inference.moves import RowDraws, RowMove, Visit, Visited
@@ -28,4 +28,4 @@ class PolyaGammaField(RowMove):
         pull = pull + design.prior.scaled(tau) * design.prior.mean
         # In double precision: a product's last digits depend on the rows beside a row, and its answer must not.
         f = sampling.gaussians(design.precision(omega, self.backend, tau), pull, view.seed(), view.ids)
-        return RowDraws(start.n, f), Visited(batch.n_rows)
+        return replace(start, f=f), Visited(batch.n_rows)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cormorant.backends.sampling import ONE_BY_ONE
 from cormorant.backends.select import Backend
 from cormorant.data import Counts, split_entries
 from cormorant.inference.batch import Batch
@@ -23,7 +24,7 @@ from cormorant.inference.polya_gamma import PolyaGammaField
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
-from cormorant.inference.sharing import ShareCounts
+from cormorant.inference.sharing import ScanCounts, ShareCounts
 from cormorant.inference.state import Globals, RowPosterior
 
 Pairs = Iterator[tuple[np.ndarray, np.ndarray]]
@@ -100,34 +101,47 @@ class SampledPosterior:
 
     def pairs(self, rows: Rows) -> Pairs:
         """A pair a sample."""
-        shows = np.diff(rows.counts.indptr) > 0
-        shown, empty = np.flatnonzero(shows), np.flatnonzero(~shows)
+        groups, empty = self._groups(rows)
         of_empty = rows.take(empty).covariates
-        batch = rows.batch(shown, self.gibbs.dtype)
-        ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
-        rng = np.random.default_rng(self.seed)
         for chain in self.chains:
-            draws, dropped = None, self.burn_in
+            dropped = self.burn_in
+            for group in groups:
+                group.forget()
             for sample in chain:
                 g = sample.globals
-                view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
-                draws = RowDraws.fresh(len(shown), view.design_of(batch)) if draws is None else draws
-                draws, of_shown = self._sweep(view, batch, draws, dropped + 1)
-                dropped = 0
+                atoms, design = g.atom_mean, self.gibbs.solver.design(g)
                 q = np.empty((rows.n_rows, g.n_components))
-                q[shown] = of_shown
                 q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
-                yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
+                for group in groups:
+                    view = Visit(g, group.count, atoms.sum(axis=0), design, group.rng, atoms, ids=group.ids, sums=False)
+                    q[group.rows] = self._sweep(view, group, dropped + 1)
+                dropped = 0
+                yield q / (q @ atoms.sum(axis=0))[:, None], atoms
 
-    @property
-    def _count(self) -> ShareCounts:
-        return ShareCounts(self.gibbs.model, self.backend, learns_a0=False)
+    def _groups(self, rows: Rows) -> tuple[list[Group], np.ndarray]:
+        """Rows whose counts are drawn one by one, rows with so many of a column that they are not, and empty rows."""
+        entries = np.diff(rows.counts.indptr)
+        largest = np.zeros(rows.n_rows)
+        shows = np.flatnonzero(entries > 0)
+        if len(shows):
+            largest[shows] = np.maximum.reduceat(rows.counts.data, rows.counts.indptr[shows])
+        parts = (self.gibbs.model, self.backend)
+        groups = []
+        for index, count in (
+            (np.flatnonzero((entries > 0) & (largest <= ONE_BY_ONE)), ScanCounts(*parts, learns_a0=False)),
+            (np.flatnonzero(largest > ONE_BY_ONE), ShareCounts(*parts, learns_a0=False)),
+        ):
+            if len(index):
+                batch = rows.batch(index, self.gibbs.dtype)
+                ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
+                groups.append(Group(index, batch, ids, count, np.random.default_rng(self.seed)))
+        return groups, np.flatnonzero(entries == 0)
 
-    def _sweep(self, view: Visit, batch: Batch, draws: RowDraws, dropped: int) -> tuple[RowDraws, np.ndarray]:
-        """Where the rows end, and the sum of their scaled weights over all sweeps but the first ``dropped``."""
-        total = view.atom_totals
-        model, count = self.gibbs.model, self._count
+    def _sweep(self, view: Visit, group: Group, dropped: int) -> np.ndarray:
+        """The sum of the rows' scaled weights over all sweeps but the first ``dropped``."""
+        model, count, batch, total = self.gibbs.model, group.count, group.batch, view.scale
         move = (PolyaGammaField if model.link == "exp" else MetropolisField)(model, self.backend)
+        draws = group.draws or RowDraws.fresh(batch.n_rows, view.design_of(batch))
         q = np.zeros((batch.n_rows, len(total)))
         for sweep in range(dropped + self.sweeps - 1):
             draws, _ = count.rows(view, batch, draws)
@@ -136,7 +150,24 @@ class SampledPosterior:
             if sweep >= dropped:
                 x = count.mean_weights(view, batch, draws)
                 q += x / (x @ total)[:, None]
-        return draws, q
+        group.draws = draws
+        return q
+
+
+@dataclass
+class Group:
+    """New rows that are drawn alike, and where their chains are."""
+
+    rows: np.ndarray
+    batch: Batch
+    ids: np.ndarray
+    count: ShareCounts
+    rng: np.random.Generator  # of its own: that there are other rows beside it changes nothing
+    draws: RowDraws | None = None
+
+    def forget(self) -> None:
+        """Begin afresh."""
+        self.draws = None
 
 
 def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:

@@ -14,6 +14,7 @@ from cormorant.data import Counts
 from cormorant.inference.batch import Batch
 
 SMALLEST_BLOCK, LARGEST_BLOCK = 1024, 4096  # the second bounds the memory
+EACH_COUNT = {"each": "count"}  # metadata of a field with a value a count, not a row, one row's after the other's
 
 
 @dataclass(frozen=True)
@@ -78,42 +79,56 @@ class Rows:
 class RowMemory:
     """Locals of every row (any dataclass of arrays), kept between visits.
 
-    More than ``limit`` bytes are not kept, and each visit starts cold; None keeps any number.
+    More than ``limit`` bytes are not kept, and each visit starts cold; None keeps any number. Fields with a value for
+    each count need the ``totals`` of the rows, and rows that are visited in their order.
     """
 
-    def __init__(self, n_rows: int, limit: int | None = 1 << 29):
+    def __init__(self, n_rows: int, limit: int | None = 1 << 29, totals: np.ndarray | None = None):
         self.n_rows, self.limit = n_rows, limit
-        self._kept: Any = None
+        self._type: Any = None
+        self._kept: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
         self._visited = np.zeros(n_rows, bool)
+        self._offsets = None if totals is None else np.concatenate([[0], np.cumsum(totals)]).astype(np.int64)
 
     def get(self, index: np.ndarray) -> Any:
         """Where these rows ended, if all of them have been visited."""
-        if self._kept is None or not self._visited[index].all():
+        if self._type is None or not self._visited[index].all():
             return None
         rows = _as_slice(index)
-        return type(self._kept)(*(array[rows] for array in _arrays(self._kept)))
+        return self._type(**{name: array[self._part(name, rows)] for name, array in self._kept.items()})
 
     def put(self, index: np.ndarray, ended: Any) -> None:
         """Remember where these rows ended."""
-        arrays = _arrays(ended)
+        arrays, rows = _arrays(ended), _as_slice(index)
         with self._lock:  # blocks may end at the same time
-            if self._kept is None:
-                size = sum(a.nbytes // max(len(index), 1) for a in arrays) * self.n_rows
+            if self._type is None:
+                size = sum(a.nbytes // max(len(index), 1) for a in arrays.values()) * self.n_rows
                 if self.limit is not None and size > self.limit:
                     return
-                self._kept = type(ended)(*(np.zeros((self.n_rows, *a.shape[1:]), a.dtype) for a in arrays))
-        rows = _as_slice(index)
-        for kept, array in zip(_arrays(self._kept), arrays, strict=True):
-            if array.base is not kept:  # else it is what `get` gave, and no step writes to that
-                kept[rows] = array
+                self._type = type(ended)
+            for name in arrays.keys() - self._kept.keys():  # what rows have for the first time
+                n, shape = self._part(name, slice(0, self.n_rows)).stop, arrays[name].shape[1:]
+                self._kept[name] = np.zeros((n, *shape), arrays[name].dtype)
+        for name, array in arrays.items():
+            if array.base is not self._kept[name]:  # else it is what `get` gave
+                self._kept[name][self._part(name, rows)] = array
         self._visited[index] = True
 
-    def handed_over(self, convert: Callable[[Any], Any]) -> RowMemory:
+    def _part(self, name: str, rows: Any) -> Any:
+        """Where these rows are in a field."""
+        by_count = any(f.name == name and f.metadata == EACH_COUNT for f in fields(self._type))
+        if not by_count:
+            return rows
+        assert self._offsets is not None  # who keeps something of counts has told how many there are
+        return slice(self._offsets[rows.start], self._offsets[rows.stop])
+
+    def handed_over(self, convert: Callable[[Any], Any], totals: np.ndarray | None = None) -> RowMemory:
         """The same rows as another scheme keeps them."""
-        other = RowMemory(self.n_rows, limit=None)
-        if self._kept is not None:
-            other._kept, other._visited = convert(self._kept), self._visited.copy()
+        other = RowMemory(self.n_rows, limit=None, totals=totals)
+        if self._type is not None:
+            kept = convert(self._type(**self._kept))
+            other._type, other._kept, other._visited = type(kept), _arrays(kept), self._visited.copy()
         return other
 
 
@@ -123,5 +138,7 @@ def _as_slice(index: np.ndarray) -> np.ndarray | slice:
     return slice(first, last) if np.array_equal(index, np.arange(first, last)) else index
 
 
-def _arrays(locals_: Any) -> list[np.ndarray]:
-    return [getattr(locals_, f.name) for f in fields(locals_)]
+def _arrays(locals_: Any) -> dict[str, np.ndarray]:
+    """The fields that are there."""
+    found = {f.name: getattr(locals_, f.name) for f in fields(locals_)}
+    return {name: array for name, array in found.items() if array is not None}

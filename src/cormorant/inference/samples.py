@@ -29,7 +29,7 @@ class Sample:
         """Keep the globals of a chain."""
         # Not below zero: before the first sweep a0 may be newer than the shapes.
         counts = sparse.csr_matrix(np.maximum(np.rint(g.atom_shape - g.hyper.a0), 0.0))
-        return cls(counts, replace(g, atom_shape=g.atom_shape[:0]))
+        return cls(counts, replace(g, atom_shape=np.empty((0, g.n_components))))
 
     @property
     def globals(self) -> Globals:

@@ -84,7 +84,7 @@ class Step:
 
 def propose(g: Globals, chain: Chain, total: ScaleStatistics) -> Chain:
     """The scales that the next pass decides on."""
-    step = Step.at(g, total, np.log(chain.atoms.sum(axis=0)))
+    step = Step.at(g, total, np.log(chain.scale))
     proposed = step.draw(chain.rng)
     return replace(chain, proposal=ScaleProposal(proposed, step.log_density(proposed), step.log_target, total.log_one))
 
@@ -137,13 +137,13 @@ class DecideScale(DrawWeights):
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, WeightStatistics]:
         """The loss at the proposed scales."""
         assert isinstance(view.proposal, ScaleProposal)  # the pass before made it
-        log_rate = view.log_rate(batch) + (view.proposal.values - np.log(view.atom_totals))
+        log_rate = view.log_rate(batch) + (view.proposal.values - np.log(view.scale))
         found = scale_statistics(view.globals.weights + start.n, *self.at(view, start.f, log_rate))
         return start, WeightStatistics(batch.n_rows, self._tables(view, start), found.log_one, found)
 
     def shared(self, g: Globals, chain: Chain, total: WeightStatistics) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component; a whole profile is scaled."""
-        proposal, z = chain.proposal, np.log(chain.atoms.sum(axis=0))
+        proposal, z = chain.proposal, np.log(chain.scale)
         assert isinstance(proposal, ScaleProposal)  # the pass before made it
         step = Step.at(g, total.scale, proposal.values)
         ratio = step.log_target - proposal.log_target + step.log_density(z) - proposal.log_forward
@@ -152,4 +152,6 @@ class DecideScale(DrawWeights):
         total = replace(total, log_one=np.where(accept, total.log_one, proposal.log_one))
         # E a given the counts is scaled along, so that a sample's parts belong together.
         g = replace(g, atom_rate=g.atom_rate / factor)
-        return super().shared(g, replace(chain, atoms=np.maximum(chain.atoms * factor, TINY), proposal=None), total)
+        atoms = None if chain.atoms is None else np.maximum(chain.atoms * factor, TINY)
+        chain = replace(chain, scale=np.maximum(chain.scale * factor, TINY), atoms=atoms, proposal=None)
+        return super().shared(g, chain, total)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cormorant.backends.select import Backend
 from cormorant.inference.batch import Batch
+from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.state import Globals, RowPosterior, State
 from cormorant.models.cnpf import PoissonFactorization
 
@@ -24,10 +25,9 @@ class Variational:
         """A step visits its rows once."""
         return 1
 
-    @property
-    def must_remember(self) -> bool:
-        """A row can always be solved afresh."""
-        return False
+    def memory(self, rows: Rows) -> RowMemory:
+        """A row can always be solved afresh: what is kept of it is bounded."""
+        return RowMemory(rows.n_rows)
 
     @property
     def solver(self) -> Self:
@@ -88,9 +88,8 @@ class Scheme(Protocol):
         """Steps, each over the same rows, that make a whole one: a sampler takes several."""
         ...
 
-    @property
-    def must_remember(self) -> bool:
-        """Whether a row goes on from its last visit however much memory that takes."""
+    def memory(self, rows: Rows) -> RowMemory:
+        """Where rows are kept between visits."""
         ...
 
     @property

@@ -1,22 +1,32 @@
-"""The move that shares the counts out among the components, and then draws the atoms.
+"""The moves that share the counts out among the components, and then draw what the atoms are drawn from.
 
 Given the counts the profile a_ki / A_k is a Dirichlet variable, whatever x and the scale A_k are, so it is drawn by
-itself; the scale moves with x integrated out (`scale`). Where entries are missing the two do not part, and the atoms
-are drawn given x.
+itself or summed out; the scale moves with x integrated out (`scale`). Where entries are missing the two do not part,
+and the atoms are drawn given x.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cormorant.inference import dirichlet, draws
 from cormorant.inference.batch import Batch
-from cormorant.inference.moves import TINY, Chain, RowDraws, RowMove, Visit, draw_atoms, top_one
+from cormorant.inference.moves import (
+    TINY,
+    Chain,
+    RowDraws,
+    RowMove,
+    Visit,
+    draw_atoms,
+    draw_profiles,
+    top_one,
+)
 from cormorant.inference.scale import propose, scale_statistics
 from cormorant.inference.state import Additive, Globals
+from cormorant.models.cnpf import Hyperparameters
 
 
 @dataclass(frozen=True)
@@ -40,12 +50,9 @@ class ShareCounts(RowMove):
         """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
         w, sampling, log_rate = view.globals.weights, self.backend.sampling, view.log_rate(batch)
         log_one, share = self.at(view, start.f, log_rate)
-        x = share * np.exp(-log_rate)
+        x = w * share * np.exp(-log_rate)  # the first time: a draw from the prior would leave most components out
         if start.n.shape[1]:
-            x *= sampling.gammas(w + start.n, view.seed(), view.ids)
-            np.maximum(x, TINY, out=x)
-        else:
-            x *= w  # the first time: a draw from the prior would leave most components out
+            x = self._draw_x(view, start.n, share, log_rate)
         n, counts = sampling.counts(
             batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
@@ -57,6 +64,12 @@ class ShareCounts(RowMove):
         elif view.sums and not self.model.normalised:
             found = replace(found, scale=scale_statistics(w + n, log_one, share))
         return RowDraws(n, f), found
+
+    def _draw_x(self, view: Visit, n: np.ndarray, share: np.ndarray, log_rate: np.ndarray) -> np.ndarray:
+        """x given n and f."""
+        x = self.backend.sampling.gammas(view.globals.weights + n, view.seed(), view.ids)
+        x *= share * np.exp(-log_rate)
+        return np.maximum(x, TINY, out=x)
 
     def mean_weights(self, view: Visit, batch: Batch, rows: RowDraws) -> np.ndarray:
         """E x given n and f: (w + n) r / (1 + A r)."""
@@ -82,22 +95,29 @@ class ShareCounts(RowMove):
             return self._given_x(g, chain, total)
         return self._profiles(g, chain, total)
 
+    def _with_a0(self, h: Hyperparameters, chain: Chain, counts: np.ndarray, totals: np.ndarray) -> Hyperparameters:
+        """a0 with the profiles summed out, given the scales (in a normalised model there are none)."""
+        if not self.learns_a0:
+            return h
+        tables = self._tables(counts, h.a0, chain)
+        if self.model.normalised:
+            return replace(h, a0=dirichlet.draw_a0(tables, totals, len(counts), h.a0, chain.rng))
+        scaled = h.b0 * chain.scale
+        return replace(h, a0=draws.draw_a0_given_scale(tables, len(counts), totals, scaled, h.a0, chain.rng))
+
     def _tables(self, counts: np.ndarray, a0: float, chain: Chain) -> float:
         """Tables of the counts of all columns and components, by which a0 becomes easy to draw."""
         each = np.full(counts.shape[1], a0)
         return float(self.backend.sampling.tables(counts, each, chain.seed()).sum())
 
     def _profiles(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
-        """a_k / A_k ~ Dirichlet(a0 + c_k), after a0 given A with the profiles summed out; then scales are proposed."""
-        h, counts, scale = g.hyper, total.counts, chain.atoms.sum(axis=0)
-        if self.learns_a0:
-            tables = self._tables(counts, h.a0, chain)
-            h = replace(h, a0=draws.draw_a0_given_scale(tables, counts, h.b0 * scale, h.a0, chain.rng))
+        """a_k / A_k ~ Dirichlet(a0 + c_k), after a0; then scales are proposed."""
+        counts = total.counts
+        h = self._with_a0(g.hyper, chain, counts, counts.sum(axis=0))
         shape = h.a0 + counts
-        gammas = np.maximum(self.backend.sampling.gammas(shape, chain.seed()), TINY)
-        atoms = np.maximum(gammas * (scale / gammas.sum(axis=0)), TINY)
-        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0) / scale, hyper=h)
-        return g, propose(g, replace(chain, atoms=atoms), total.scale)
+        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0) / chain.scale, hyper=h)
+        atoms = draw_profiles(shape, self.backend, chain.rng) * chain.scale
+        return g, propose(g, replace(chain, atoms=np.maximum(atoms, TINY)), total.scale)
 
     def _given_x(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
@@ -106,7 +126,8 @@ class ShareCounts(RowMove):
             tables = self._tables(total.counts, h.a0, chain)
             h = replace(h, a0=draws.draw_a0(tables, total.exposure, h.b0, chain.rng))
         g = replace(g, atom_shape=h.a0 + total.counts, atom_rate=h.b0 + total.exposure, hyper=h)
-        return g, replace(chain, atoms=draw_atoms(self.model, g, self.backend, chain.rng))
+        atoms = draw_atoms(self.model, g, self.backend, chain.rng)
+        return g, replace(chain, atoms=atoms, scale=atoms.sum(axis=0))
 
     def _dirichlet(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_k ~ Dirichlet(a0 + c_k), after a0 with a summed out.
@@ -114,12 +135,54 @@ class ShareCounts(RowMove):
         Columns that were looked at less than others first get the counts that they lack: exp(m a), which missing
         entries leave in the density of a, is a sum over j ~ Poisson(m a), given which a is a Dirichlet variable again.
         """
-        h, rng, counts = g.hyper, chain.rng, total.counts
+        counts = total.counts
         if self.has_missing:
-            counts = counts + rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
-        if self.learns_a0:
-            tables = self._tables(counts, h.a0, chain)
-            h = replace(h, a0=dirichlet.draw_a0(tables, counts.sum(axis=0), len(counts), h.a0, rng))
+            counts = counts + chain.rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
+        h = self._with_a0(g.hyper, chain, counts, counts.sum(axis=0))
         shape = h.a0 + counts
         g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
-        return g, replace(chain, atoms=draw_atoms(self.model, g, self.backend, chain.rng))
+        return g, replace(chain, atoms=draw_profiles(shape, self.backend, chain.rng))
+
+
+@dataclass(frozen=True)
+class ScanCounts(ShareCounts):
+    """The counts one by one, each given all others, with x and the profiles of the atoms summed out; then a0.
+
+    p(z = k) ~ (w_k + n_uk) A_k r(F_uk) / (1 + A_k r(F_uk)) (a0 + c_ki) / (I a0 + C_k). Where most counts are small
+    this goes several times as far in a sweep as drawing x and the atoms and then the counts: a component that has
+    nothing of a column, or of a row, has a drawn weight of all but zero there, and no count would ever come to it.
+    New rows, whose atoms are given, sum out x alone.
+    """
+
+    changes_table: ClassVar[bool] = True
+
+    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, CountStatistics]:
+        """Counts that have no component yet are shared out by the atoms' means, given what the row comes with."""
+        log_rate = view.log_rate(batch)
+        log_one, share = self.at(view, start.f, log_rate)
+        n = start.n if start.n.shape[1] else np.zeros(share.shape)
+        a0, factor, atoms, z = view.globals.hyper.a0, share, None, start.z
+        if view.atoms is not None:  # of new rows, or for the first time
+            a0, factor, atoms, z = 0.0, share * np.exp(-log_rate), view.top_atoms, z if view.table is None else None
+        z = self.backend.sampling.scan(
+            batch.indptr, batch.indices, batch.whole_counts, z, n, factor, view.globals.weights,
+            view.table, view.seed(), atoms, a0, view.ids,
+        )  # fmt: skip
+        f = start.f
+        if self.model.normalised:
+            f = self._level(view, f, self._draw_x(view, n, share, log_rate))
+        found = CountStatistics(batch.n_rows, 0.0)
+        if view.sums and not self.model.normalised:
+            found = replace(found, scale=scale_statistics(view.globals.weights + n, log_one, share))
+        return RowDraws(n, f, z), found
+
+    def shared(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
+        """a0, with the profiles summed out; then scales are proposed."""
+        table = chain.table
+        assert table is not None  # a chain that scans has one
+        counts = table.counts
+        h = self._with_a0(g.hyper, chain, counts, table.totals)
+        rate = len(counts) * h.a0 + table.totals
+        counts += h.a0
+        g = replace(g, atom_shape=counts, atom_rate=rate / chain.scale, hyper=h)
+        return g, chain if self.model.normalised else propose(g, chain, total.scale)

@@ -23,7 +23,7 @@ from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet
 from cormorant.inference.batch import Batch
 from cormorant.inference.moves import TINY, fresh_seed, top_one
-from cormorant.inference.rows import Rows
+from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.state import Additive, State
 from cormorant.models.thinned import Thinning
 
@@ -99,8 +99,11 @@ class ThinnedGibbs:
     backend: Backend
     learns_a0: bool = True
     passes = 1
-    must_remember = True
     dtype = np.float64
+
+    def memory(self, rows: Rows) -> RowMemory:
+        """A chain goes on from where it was, however much memory that takes."""
+        return RowMemory(rows.n_rows, None)
 
     def visit(self, state: State) -> Visit:
         """The globals, and the chain's generator."""

@@ -26,6 +26,7 @@ from cormorant.inference.draws import draw_slice
 from cormorant.inference.features.likelihoods import Likelihood, inverse_gamma
 from cormorant.inference.features.state import FeatureGlobals, Table
 from cormorant.inference.moves import fresh_seed
+from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.state import Additive, State
 from cormorant.models.features import LatentFeatures, process_shape
 
@@ -92,10 +93,9 @@ class FeatureGibbs:
         """Double precision."""
         return np.float64
 
-    @property
-    def must_remember(self) -> bool:
-        """A chain goes on from where it was."""
-        return True
+    def memory(self, rows: Rows) -> RowMemory:
+        """A chain goes on from where it was, however much memory that takes."""
+        return RowMemory(rows.n_rows, None)
 
     @property
     def passes(self) -> int:

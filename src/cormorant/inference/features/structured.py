@@ -32,6 +32,7 @@ from cormorant.inference.features.likelihoods import (
     twice_off_diagonal,
 )
 from cormorant.inference.features.state import FeatureGlobals, Table, extended
+from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.state import Additive, State
 from cormorant.models.features import LEVEL_SPREAD, LatentFeatures
 
@@ -110,10 +111,9 @@ class FeatureStructured:
         """A step visits its rows once."""
         return 1
 
-    @property
-    def must_remember(self) -> bool:
+    def memory(self, rows: Rows) -> RowMemory:
         """The bound can only be watched if rows go on from where they were."""
-        return True
+        return RowMemory(rows.n_rows, None)
 
     def visit(self, state: State) -> View:
         """What a pass over the rows needs of the state."""
