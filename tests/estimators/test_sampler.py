@@ -1,5 +1,7 @@
 """The sampler as users meet it: chains, samples, diagnostics, intervals, and what it refuses."""
 
+import signal
+import threading
 import warnings
 
 import numpy as np
@@ -189,3 +191,41 @@ def test_interrupt_between_epochs_keeps_whole_chains(truth, monkeypatch, where):
     assert model.interrupted_
     assert len(model.samples_) == (2 if where == "after the chains" else 1)
     assert np.isfinite(model.components_).all()
+
+
+def test_chains_side_by_side_are_the_same_chains(truth):
+    one, two = (
+        quietly_fit(CNPF(5, 2, n_chains=3, n_sweeps=8, n_samples=2, n_jobs=n_jobs, random_state=0), truth.counts)
+        for n_jobs in (1, 2)
+    )
+    for mine, theirs in zip(one.samples_, two.samples_, strict=True):
+        for a, b in zip(mine, theirs, strict=True):
+            assert np.array_equal(a.globals.atom_shape, b.globals.atom_shape)
+            assert np.array_equal(a.globals.locations, b.globals.locations)
+    assert np.array_equal(one.transform(truth.counts), two.transform(truth.counts))
+    stages = [entry["stage"] for entry in two.history_]
+    assert stages == [entry["stage"] for entry in one.history_]
+
+
+def test_an_interrupt_ends_chains_that_run_side_by_side(truth):
+    """Ctrl-C reaches the main thread, which only waits; the chains must hear of it."""
+
+    def press(info, state):
+        if info.stage == "chain 2 of 2" and info.epoch == 8:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    model = CNPF(5, n_chains=2, n_sweeps=100_000, n_samples=50_000, n_jobs=2, random_state=0, callbacks=[press])
+    quietly_fit(model, truth.counts)
+    assert model.interrupted_
+    assert "interrupted" in model.stop_reason_
+    assert np.isfinite(model.perplexity(truth.counts, 0.5))
+
+
+def test_an_error_of_one_chain_ends_the_others(truth):
+    def fail(info, state):
+        if info.stage == "chain 2 of 2" and info.epoch == 3:
+            raise RuntimeError("no more")
+
+    model = CNPF(5, n_chains=2, n_sweeps=100_000, n_samples=5, n_jobs=2, random_state=0, callbacks=[fail])
+    with pytest.raises(RuntimeError, match="no more"):
+        quietly_fit(model, truth.counts)

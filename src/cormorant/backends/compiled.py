@@ -35,6 +35,7 @@ class Threads:
         self.count = resolve_jobs(n_jobs)
         self._workers = ThreadPoolExecutor(self.count) if self.count > 1 else None
         self._here = threading.local()
+        self._given_up = threading.Event()
 
     def __reduce__(self):
         """A copy, or a fitted model read back from a pickle, makes threads of its own."""
@@ -71,10 +72,19 @@ class Threads:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
+        except BaseException:
+            self._given_up.set()
+            raise
         finally:  # after an error or an interrupt nothing must go on behind the caller's back
             for future in pending:
                 future.cancel()
             wait(pending)
+            self._given_up.clear()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for the items of `map` any more: one that takes long had better end."""
+        return self._given_up.is_set()
 
     def over_rows(self, function: Callable[[int, int], None], offsets: np.ndarray) -> None:
         """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the work before each."""

@@ -133,6 +133,11 @@ class CpuBackend:
         self.threads = Threads(n_jobs)
         self.sampling = Sampling(self.threads)
 
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for the items of `map` any more."""
+        return self.threads.given_up
+
     def map(self, function, items):
         """``function`` of each block of rows, in their order (twin: the builtin of that name)."""
         return self.threads.map(function, items)

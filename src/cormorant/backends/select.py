@@ -20,6 +20,11 @@ class Backend(Protocol):
         """``function`` of each block of rows, in their order; side by side where there are threads for it."""
         ...
 
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for the items of `map` any more: one that takes long had better end."""
+        ...
+
     def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Matrix product a @ b."""
         ...

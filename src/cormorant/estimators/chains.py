@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,26 @@ from cormorant.inference.moves import RowDraws
 from cormorant.inference.rows import Rows
 from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.schedules import Plan
-from cormorant.inference.state import Globals
+from cormorant.inference.state import Globals, State
 from cormorant.models.kernels import Kernel
 
 logger = logging.getLogger("cormorant")
 WANTED_RHAT = 1.1
 MOST_AN_ENTRY = 16  # counts, on average: where there are more, it is cheaper to share each entry's out together
+
+
+@dataclass(frozen=True)
+class Run:
+    """One chain: the structured fit it starts from and, unless it was interrupted before, where it ends."""
+
+    start: loop.Outcome
+    end: loop.Outcome | None = None
+    collector: Collector | None = None
+
+    @property
+    def last(self) -> loop.Outcome:
+        """Where it is."""
+        return self.start if self.end is None else self.end
 
 
 @dataclass(frozen=True)
@@ -44,13 +59,63 @@ def are_few(counts: Counts) -> bool:
     return counts.total <= MOST_AN_ENTRY * counts.nnz and counts.column_totals().max(initial=0) < LARGEST
 
 
+def run_chains(
+    gibbs: Gibbs,
+    first: loop.Outcome,
+    start: Callable[[np.random.Generator, list[loop.Callback]], loop.Outcome],
+    rows: Rows,
+    chains: Chains,
+    rng: np.random.Generator,
+    callbacks: list[loop.Callback],
+) -> list[Run]:
+    """Chains, the first from ``first`` and each other from a ``start`` of its own, side by side if there are threads.
+
+    Each has random numbers of its own, so their order changes nothing. One that is interrupted ends them all.
+    """
+    runs: dict[int, Run] = {}
+    ended, lock = threading.Event(), threading.Lock()
+
+    def watch(info: loop.Info, state: State) -> None:
+        if ended.is_set() or gibbs.backend.given_up:
+            raise KeyboardInterrupt  # which an outcome survives
+        with lock:
+            for callback in callbacks:
+                callback(info, state)
+
+    def run(item: tuple[int, np.random.Generator]) -> None:
+        number, own = item
+        if ended.is_set():
+            return
+        try:
+            begun = runs[number] = Run(first if number == 0 else start(own, [watch]))
+            if not begun.start.interrupted:
+                label = f"chain {number + 1} of {chains.n_chains}"
+                runs[number] = Run(begun.start, *run_chain(gibbs, begun.start, rows, chains, own, watch, label))
+        finally:  # after an error, too: nobody asks for it before the chains beside it have ended
+            if number not in runs or runs[number].end is None or runs[number].last.interrupted:
+                ended.set()
+
+    try:
+        for _ in gibbs.backend.map(run, enumerate(rng.spawn(chains.n_chains))):
+            pass
+    except KeyboardInterrupt:  # all have ended when it comes here
+        runs = {i: Run(_interrupted(r.start), r.end and _interrupted(r.end), r.collector) for i, r in runs.items()}
+    return [runs[number] for number in sorted(runs)]
+
+
+def _interrupted(outcome: loop.Outcome) -> loop.Outcome:
+    if outcome.interrupted:
+        return outcome
+    return replace(outcome, interrupted=True, reason="interrupted between two sweeps; the state so far is kept")
+
+
 def run_chain(
     gibbs: Gibbs,
     start: loop.Outcome,
     rows: Rows,
     chains: Chains,
     rng: np.random.Generator,
-    callbacks: list[loop.Callback],
+    callback: loop.Callback,
     stage: str,
 ) -> tuple[loop.Outcome, Collector]:
     """One chain from where a structured fit ended."""
@@ -62,33 +127,30 @@ def run_chain(
     plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
     settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing")
     state = gibbs.begin(start.state.globals, rng)
-    end = loop.run(
-        gibbs, state, rows, plan, settings, rng, callbacks=[collector, *callbacks], stage=stage, memory=memory
-    )
+    end = loop.run(gibbs, state, rows, plan, settings, rng, callbacks=[collector, callback], stage=stage, memory=memory)
     return end, collector
 
 
-def gather(
-    starts: list[loop.Outcome], ends: list[loop.Outcome], collectors: list[Collector], kernel: Kernel
-) -> Sampled:
-    """Samples of all chains, the components of each matched to the first's."""
-    kept = [c.samples for c in collectors if c.samples]
-    last = ends[-1] if len(starts) == len(ends) else starts[-1]  # a start without an end was interrupted
-    reason, interrupted = last.reason, last.interrupted
-    stages = (outcome for pair in zip_longest(starts, ends) for outcome in pair if outcome is not None)
-    history = tuple(info for outcome in stages for info in outcome.history)
+def gather(runs: list[Run], kernel: Kernel) -> Sampled:
+    """Samples of all chains, the components of each matched to the first's; one has come to its first sweep."""
+    collectors = [run.collector for run in runs if run.collector and run.collector.samples]
+    kept = [collector.samples for collector in collectors]
+    interrupted = [run.last for run in runs if run.last.interrupted]
+    reason = (interrupted or [runs[-1].last])[0].reason
+    outcomes = (outcome for run in runs for outcome in (run.start, run.end) if outcome is not None)
+    history = tuple(info for outcome in outcomes for info in outcome.history)
     if not kept:  # interrupted before the first sample: the last draw is all there is
-        kept = [[Sample.of(ends[0].state.globals)]]
+        kept = [[Sample.of(next(run.end for run in runs if run.end).state.globals)]]
     first = summarise(kept[0], kernel)
     chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
-    found = diagnose([c.traces for c in collectors if c.samples])
+    found = diagnose([collector.traces for collector in collectors])
     worst = largest_rhat(found)
     if worst > WANTED_RHAT:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
     n_chains = len(kept)
     if not interrupted:
         reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
-    return Sampled(chains, first, found, history, reason, interrupted)
+    return Sampled(chains, first, found, history, reason, bool(interrupted))
 
 
 def largest_rhat(diagnostics: dict[str, dict[str, float]]) -> float:

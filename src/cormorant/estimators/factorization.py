@@ -16,7 +16,7 @@ from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.ahead import compile_ahead
-from cormorant.estimators.chains import gather, run_chain
+from cormorant.estimators.chains import Run, gather, run_chains
 from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
@@ -35,6 +35,8 @@ from cormorant.inference.start import start_globals, starts_to_try
 from cormorant.inference.state import State, Statistics
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 from cormorant.models.kernels import make_kernel
+
+Start = Callable[[np.random.Generator], State]
 
 
 class Factorization(
@@ -72,7 +74,7 @@ class Factorization(
         train, validation = self._keep_aside(rows, rng)
         train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
-        states = self._begin(train.counts, counts.n_rows, rng, starts, self.warm_start, linear_model(self._model))
+        states = self._begin(train.counts, counts.n_rows, starts, self.warm_start, linear_model(self._model))
         scheme = self._scheme()
         with single_blas_thread():
             if isinstance(scheme, Gibbs):
@@ -140,7 +142,7 @@ class Factorization(
         self._choose(rows.counts, stepwise=True)
         scheme = self._scheme()
         # Without a race, the start around the column means, with all components, is the safer one.
-        state = self._begin(rows.counts, n_rows, rng, [(0.0, self.n_components)], not first, self._model)[0]()
+        state = self._begin(rows.counts, n_rows, [(0.0, self.n_components)], not first, self._model)[0](rng)
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         rho, bound = schedule(state.n_steps), None
         with single_blas_thread():
@@ -203,26 +205,27 @@ class Factorization(
         self,
         counts: Counts,
         n_rows: int,
-        rng: np.random.Generator,
         starts: Sequence[tuple[float, int]],
         resume: bool,
         model: PoissonFactorization,
-    ) -> list[Callable[[], State]]:
+    ) -> list[Start]:
         """States to start from, made when called: one to go on with, or ``starts`` to try, for ``n_rows`` in all."""
         if resume and hasattr(self, "_state"):
             resumed = self._resumed(counts.n_columns, n_rows)
-            return [lambda: resumed]
+            return [lambda rng: resumed]
         hyper, dims = self._hyper(n_rows), start_dims(self._model, model, self.n_dims)
         known = 0 if self._encoding is None else len(self._encoding.names)
         return [
-            lambda share=share, size=size: State(start_globals(model, counts, size, dims, hyper, rng, share, known))
+            lambda rng, share=share, size=size: State(
+                start_globals(model, counts, size, dims, hyper, rng, share, known)
+            )
             for share, size in starts
         ]
 
     def _sample(
         self,
         gibbs: Gibbs,
-        starts: list[Callable[[], State]],
+        starts: list[Start],
         rows: Rows,
         validation: Validation | None,
         rng: np.random.Generator,
@@ -230,36 +233,25 @@ class Factorization(
     ) -> None:
         """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
         wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
-        structured = self._scheme("structured", gibbs.backend)
+        structured, epochs = self._scheme("structured", gibbs.backend), min(resolve.START_EPOCHS, self.max_epochs)
         compilation = compile_ahead()
-        first_fits, ends, collectors, memory = [], [], [], None
-        try:
-            for number in range(1, wanted.n_chains + 1):
-                label = f"chain {number} of {wanted.n_chains}"
-                epochs = min(resolve.START_EPOCHS, self.max_epochs)
-                fitted = self._run(structured, starts, rows, validation, rng, epochs)
-                starts = [starts[fitted.start]]
-                first_fits.append(fitted)
-                if fitted.interrupted:
-                    break
-                compilation.wait()
-                with self._bars() as bars:
-                    shown = [*bars.values(), *self.callbacks]
-                    end, collector = run_chain(gibbs, fitted, rows, wanted, rng, shown, label)
-                ends.append(end)
-                collectors.append(collector)
-                if end.interrupted:
-                    break
-        except KeyboardInterrupt:  # between two epochs; the chains before are whole
-            if not ends:
-                raise
-            ends[-1] = replace(ends[-1], interrupted=True)
-        if not ends:  # interrupted before any chain: what the first start found is a fit, too
+        first, memory = self._run(structured, starts, rows, validation, rng, epochs), None
+
+        def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
+            return self._run(structured, [starts[first.start]], rows, validation, rng, epochs, callbacks)
+
+        runs: list[Run] = []
+        if not first.interrupted:
+            compilation.wait()
+            with self._bars() as bars:
+                runs = run_chains(gibbs, first, start, rows, wanted, rng, [*bars.values(), *self.callbacks])
+        if not any(run.end for run in runs):  # interrupted before any chain: what the first start found is a fit, too
             self.inference_ = "structured"
-            self._finish(structured, first_fits[0].state, counts.column_names)
-            self._record(first_fits[0].history, first_fits[0].reason, interrupted=True)
+            outcome = runs[0].start if runs else first
+            self._finish(structured, outcome.state, counts.column_names)
+            self._record(outcome.history, outcome.reason, interrupted=True)
             return
-        sampled = gather(first_fits, ends, collectors, gibbs.model.kernel)
+        sampled = gather(runs, gibbs.model.kernel)
         state, interrupted = State(sampled.globals), sampled.interrupted
         try:
             blocks = rows.blocks(rows.block_size, structured.dtype)
@@ -298,13 +290,14 @@ class Factorization(
     def _run(
         self,
         scheme: Scheme,
-        starts: list[Callable[[], State]],
+        starts: list[Start],
         rows: Rows,
         validation: Validation | None,
         rng: np.random.Generator,
         max_epochs: int | None = None,
+        callbacks: list[loop.Callback] | None = None,
     ) -> loop.Outcome:
-        """Plan, settings and callbacks for the loop."""
+        """Plan, settings and callbacks for the loop, by default the user's and the bars."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows)
         schedule = None
         if size < rows.n_rows:
@@ -315,12 +308,12 @@ class Factorization(
         title = "the bound" if self._has_bound else "the approximate bound"
         epochs = max_epochs or self.max_epochs
         settings = loop.Settings(epochs, self.tol, self.patience, watch, check_every, title)
-        with self._bars() as bars:
-            callbacks = [*bars.values(), *self.callbacks]
+        with self._bars() if callbacks is None else nullcontext({}) as bars:
+            callbacks = [*bars.values(), *self.callbacks] if callbacks is None else callbacks
             judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []
             for start in starts if judges else starts[:1]:
-                ready = prepare(scheme, start(), self.n_components, rows, plan, settings, rng, callbacks)
+                ready = prepare(scheme, start(rng), self.n_components, rows, plan, settings, rng, callbacks)
                 if ready.interrupted:
                     return ready
                 states.append(ready.state)

@@ -71,8 +71,13 @@ def _follow(bars: Progress, description: str) -> Callback:
     """A callback whose bar begins with the first epoch."""
     task = bars.add_task(description, start=False, total=None, state="waiting", rate="")
     wording = Wording()
+    followed = ""  # a chain to its end: others may run beside it
 
     def follow(info: Info, state: State) -> None:
+        nonlocal followed
+        if followed not in ("", info.stage):
+            return
+        followed = info.stage if info.stage.startswith("chain") and info.epoch < info.max_epochs else ""
         bars.start_task(task)
         rate = f"{info.epoch / info.seconds:.1f}/s" if info.seconds else ""
         bars.update(task, total=info.max_epochs, completed=info.epoch, state=wording(info), rate=rate)
