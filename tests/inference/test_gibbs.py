@@ -36,7 +36,7 @@ class Joint:
         if (
             self.model.heavy_tails
         ):  # the tails of exp F make a chain that stays where it is for long: narrower elsewhere
-            self.hyper = replace(self.hyper, sigma_m2=0.1, sigma_g2=0.2)
+            self.hyper = replace(self.hyper, sigma_g2=0.2)
         self.scheme = Gibbs(self.model, CpuBackend(), has_missing=self.missing is not None)
 
     def prior(self):
@@ -59,9 +59,11 @@ class Joint:
         sigma_l2 = scale / rng.gamma(shape) if self.n_dims and kernel.is_linear else h.sigma_l2
         locations = kernel.start(COMPONENTS, self.n_dims, sigma_l2, rng)
         n_features = kernel.features(locations, sigma_l2).shape[1]
-        spread = np.sqrt([1.0] * n_features + [h.sigma_m2] * self.model.has_mean)
+        shape, scale = draws.SIGMA_M2_PRIOR
+        sigma_m2 = scale / rng.gamma(shape) if self.model.has_mean else h.sigma_m2
+        spread = np.sqrt([1.0] * n_features + [sigma_m2] * self.model.has_mean)
         atoms = np.maximum(rng.gamma(a0, size=(COLUMNS, COMPONENTS)) / h.b0, 1e-300)
-        hyper = replace(h, a0=a0, sigma_l2=sigma_l2)
+        hyper = replace(h, a0=a0, sigma_l2=sigma_l2, sigma_m2=sigma_m2)
         c = c if self.model.top in ("gamma", "pitman-yor") else 1.0
         g = Globals(np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS), weights, locations, alpha, c, hyper, beta)
         f = rng.normal(size=(ROWS, len(spread))) * spread
@@ -100,7 +102,7 @@ class Joint:
         field = self.field(g, f)
         return [
             np.log(g.alpha), np.log(g.c), np.log(g.beta), np.log(g.weights[0]), np.log(g.weights.sum()),
-            np.log(g.hyper.a0),
+            np.log(g.hyper.a0), np.log(g.hyper.sigma_m2),
             np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
             np.tanh(field.mean()), np.log1p(y.sum()), np.log1p((y > 0).sum()), np.tanh((x * g.weights).sum()),
             np.tanh(atoms.sum()), np.tanh((field * x).mean()), np.log1p(y[:, 0] @ y[:, 1]),
@@ -278,9 +280,10 @@ def geweke(model, n_story, n_sweeps):
 
 
 @pytest.fixture
-def narrow_locations(monkeypatch):
-    """The default prior of sigma_l^2 has no mean, and exp(F) of its tail overflows the Poisson draws of the test."""
+def narrow_field(monkeypatch):
+    """The default priors of the variances have no mean: exp(F) of their tails overflows Poisson draws of the data."""
     monkeypatch.setattr(draws, "SIGMA_L2_PRIOR", (6.0, 1.5))
+    monkeypatch.setattr(draws, "SIGMA_M2_PRIOR", (6.0, 1.5))
 
 
 def kernel_of(name):
@@ -314,7 +317,7 @@ FEW = (*MODELS, "cnpf/masked", "cnpf/covariates", "cnpf/student-t")
 @pytest.mark.parametrize(
     "model", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in JOINTS]
 )
-def test_joint_distribution(model, narrow_locations):
+def test_joint_distribution(model, narrow_field):
     """Eighteen to 28 z scores of a right sampler: beyond 4 once in a thousand runs."""
     n_sweeps = 4_000 if joint_of(model, 0).model.kernel.is_linear else 12_000  # given f, places are slow to change
     assert np.abs(geweke(model, 6_000, n_sweeps)).max() < 4.0
@@ -322,11 +325,11 @@ def test_joint_distribution(model, narrow_locations):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", JOINTS)
-def test_joint_distribution_at_length(model, narrow_locations):
+def test_joint_distribution_at_length(model, narrow_field):
     assert np.abs(geweke(model, 60_000, 60_000)).max() < 4.0
 
 
-def test_joint_distribution_sees_a_wrong_move(narrow_locations, monkeypatch):
+def test_joint_distribution_sees_a_wrong_move(narrow_field, monkeypatch):
     """The test has teeth: tables that get lost are found out."""
     right = draws.draw_weights
     monkeypatch.setattr(draws, "draw_weights", lambda tables, *rest, **more: right(0.6 * tables, *rest, **more))
@@ -366,7 +369,7 @@ def test_threads_change_nothing(make_problem):
         np.testing.assert_array_equal(getattr(ends[0], name), getattr(ends[1], name))
 
 
-def test_joint_distribution_sees_a_wrong_level(narrow_locations, monkeypatch):
+def test_joint_distribution_sees_a_wrong_level(narrow_field, monkeypatch):
     """And so are levels drawn too high."""
     right = ShareCounts._level
     monkeypatch.setattr(
@@ -393,8 +396,17 @@ def test_every_model_samples(make_problem, model, options):
     assert end.reason == "made all 6 sweeps"
 
 
-def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_locations, monkeypatch):
+def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_field, monkeypatch):
     """And so are coefficients of a ridge that is not there."""
     right = regression.draw_coefficients
     monkeypatch.setattr(regression, "draw_coefficients", lambda sums, prior, s2, rng: right(sums, prior, 100 * s2, rng))
+    assert np.abs(geweke("cnpf/covariates", 6_000, 4_000)).max() > 4.0
+
+
+def test_joint_distribution_sees_a_level_variance_that_forgets_the_coefficients(narrow_field, monkeypatch):
+    """And so is sigma_m^2 given the rows alone: the coefficients of mu_u are in its units."""
+    right = draws.draw_sigma_m2
+    monkeypatch.setattr(
+        draws, "draw_sigma_m2", lambda n, squares, of_level, *rest: right(n, squares, of_level[:0], *rest)
+    )
     assert np.abs(geweke("cnpf/covariates", 6_000, 4_000)).max() > 4.0
