@@ -403,10 +403,25 @@ def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_fie
     assert np.abs(geweke("cnpf/covariates", 6_000, 4_000)).max() > 4.0
 
 
-def test_joint_distribution_sees_a_level_variance_that_forgets_the_coefficients(narrow_field, monkeypatch):
-    """And so is sigma_m^2 given the rows alone: the coefficients of mu_u are in its units."""
+def test_joint_distribution_sees_a_wrong_variance_of_levels(narrow_field, monkeypatch):
+    """And so is a sigma_m^2 that believes half of what the levels tell."""
     right = draws.draw_sigma_m2
-    monkeypatch.setattr(
-        draws, "draw_sigma_m2", lambda n, squares, of_level, *rest: right(n, squares, of_level[:0], *rest)
-    )
-    assert np.abs(geweke("cnpf/covariates", 6_000, 4_000)).max() > 4.0
+    monkeypatch.setattr(draws, "draw_sigma_m2", lambda n, squares, *rest: right(n, 0.5 * squares, *rest))
+    assert np.abs(geweke("scaled-hgp", 6_000, 4_000)).max() > 4.0
+
+
+def test_the_coefficients_of_levels_tell_of_their_variance():
+    """Gamma_mu is in units of sigma_m: with f and Gamma_mu given, n + C numbers of variance sigma_m^2 are."""
+    rng, away, of_level, sigma_g2 = np.random.default_rng(8), np.array([1.0, -2.0, 0.5]), np.array([[0.6, -1.2]]), 0.5
+    found = [draws.draw_sigma_m2(3, float(away @ away), of_level, sigma_g2, rng) for _ in range(4_000)]
+    shape, scale = draws.SIGMA_M2_PRIOR
+
+    def log_joint(v):
+        given = stats.norm(0, np.sqrt(v)).logpdf(away[:, None]).sum(axis=0)
+        prior = stats.norm(0, np.sqrt(sigma_g2 * v)).logpdf(of_level.T).sum(axis=0)
+        return given + prior + stats.invgamma(shape, scale=scale).logpdf(v)
+
+    grid = np.exp(np.linspace(-4.0, 5.0, 4_000))
+    mass = np.exp(log_joint(grid)) * grid  # in log v
+    cdf = np.cumsum(mass) / mass.sum()
+    assert stats.kstest(np.interp(found, grid, cdf), "uniform").pvalue > 1e-3

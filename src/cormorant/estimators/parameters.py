@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from cormorant.backends.select import Backend
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.meanfield import MeanField
+from cormorant.inference.prior import WIDE_LEVEL
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.structured import Structured
@@ -45,10 +46,10 @@ class SchemeDefaults:
 
 
 DEFAULTS = {
-    "structured": SchemeDefaults(0.1, None, 0.04, 10.0, True, 10.0, 0.7),
-    "gibbs": SchemeDefaults(0.1, None, 0.04, 10.0, True, 10.0, 0.7),  # its chains start from structured fits
+    "structured": SchemeDefaults(0.1, None, 0.04, WIDE_LEVEL, True, 10.0, 0.7),
+    "gibbs": SchemeDefaults(0.1, None, 0.04, WIDE_LEVEL, True, 10.0, 0.7),  # its chains start from structured fits
     # The paper's own settings, but for sigma_m2, which it does not tell.
-    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, 10.0, False, 50.0, 0.9),
+    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, WIDE_LEVEL, False, 50.0, 0.9),
 }
 
 

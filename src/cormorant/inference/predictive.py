@@ -20,6 +20,7 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import MetropolisField, RowDraws, Visit
 from cormorant.inference.polya_gamma import PolyaGammaField
+from cormorant.inference.prior import WIDE_LEVEL
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
@@ -84,7 +85,9 @@ class PointPosterior:
 class SampledPosterior:
     """Samples of several chains. Each row runs a short chain of its own through them, the atoms at their means.
 
-    The draws depend on the row's counts and nothing else, so that the same row always gets the same answer.
+    The draws depend on the row's counts and nothing else, so that the same row always gets the same answer. How far
+    whole rows' levels are apart (sigma_m^2, where it was learned) does not hold a row to its level that may be shown in
+    part: a tenth of a row would be taken for a whole one that avoids most of what it has.
     """
 
     gibbs: Gibbs
@@ -109,7 +112,7 @@ class SampledPosterior:
         for chain in self.chains:
             draws, dropped = None, self.burn_in
             for sample in chain:
-                g = sample.globals
+                g = self._for_parts(sample.globals)
                 view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
                 draws = RowDraws.fresh(len(shown), view.design_of(batch)) if draws is None else draws
                 draws, of_shown = self._sweep(view, batch, draws, dropped + 1)
@@ -118,6 +121,10 @@ class SampledPosterior:
                 q[shown] = of_shown
                 q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
                 yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
+
+    def _for_parts(self, g: Globals) -> Globals:
+        """The globals as a row sees them that may be shown in part."""
+        return replace(g, hyper=replace(g.hyper, sigma_m2=WIDE_LEVEL)) if self.gibbs.learns_sigma_m2 else g
 
     @property
     def _count(self) -> ShareCounts:
