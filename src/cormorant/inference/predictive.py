@@ -112,14 +112,15 @@ class SampledPosterior:
         for chain in self.chains:
             draws, dropped = None, self.burn_in
             for sample in chain:
-                g = self._for_parts(sample.globals)
+                whole = sample.globals
+                g = self._for_parts(whole)
                 view = Visit(g, self._count, g.atom_mean, self.gibbs.solver.design(g), rng, ids=ids, sums=False)
                 draws = RowDraws.fresh(len(shown), view.design_of(batch)) if draws is None else draws
                 draws, of_shown = self._sweep(view, batch, draws, dropped + 1)
                 dropped = 0
                 q = np.empty((rows.n_rows, g.n_components))
                 q[shown] = of_shown
-                q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
+                q[empty] = self.gibbs.solver.prior_mean(whole, of_empty)
                 yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
 
     def _for_parts(self, g: Globals) -> Globals:
