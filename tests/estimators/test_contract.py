@@ -179,7 +179,7 @@ def test_unfitted_models_say_so(counts):
         ({"learning_decay": 0.2, "batch_size": 50}, "learning_decay must be in"),
         ({"n_jobs": 0}, "n_jobs must be a non-zero"),
         ({"tol": "x"}, "tol must be a number"),
-        ({"sigma_m2": None}, "sigma_m2 must be a number"),
+        ({"sigma_m2": "x"}, "sigma_m2 must be a number"),
         ({"learning_offset": "x"}, "learning_offset must be a number"),
         ({"tol": -1.0}, "tol must be at least 0"),
         ({"tol": float("nan")}, "tol must be at least 0"),

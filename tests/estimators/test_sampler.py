@@ -74,6 +74,23 @@ def test_saving_keeps_the_samples(fitted, truth, tmp_path):
         assert np.array_equal(again.correlation_interval_, fitted.correlation_interval_)
 
 
+def test_the_variance_of_levels_is_learned_unless_it_is_given(truth, tmp_path):
+    """The truth is .25, and to begin with it is 10."""
+    few = {"n_components": 4, "n_dims": 3, "n_chains": 1, "n_sweeps": 60, "random_state": 0}
+    learned = quietly_fit(CNPF(**few), truth.counts)
+    drawn = [sample.rest.hyper.sigma_m2 for sample in learned.samples_[0]]
+    assert len(set(drawn)) == len(drawn)
+    assert learned.hyperparameters_["sigma_m2"] == pytest.approx(np.mean(drawn))
+    assert 0.1 < np.mean(drawn) < 2.0
+    again = load(learned.save(tmp_path / "model"))
+    assert again.sigma_m2 is None
+    assert [sample.rest.hyper.sigma_m2 for sample in again.samples_[0]] == drawn
+    given = quietly_fit(CNPF(**few, sigma_m2=0.7), truth.counts)
+    assert {sample.rest.hyper.sigma_m2 for sample in given.samples_[0]} == {0.7}
+    solved = quietly_fit(CNPF(4, 3, inference="structured", max_epochs=5, random_state=0), truth.counts)
+    assert solved.hyperparameters_["sigma_m2"] == 10.0
+
+
 def test_the_seed_decides(truth):
     one, two = (
         quietly_fit(CNPF(5, n_sweeps=9, n_samples=2, max_epochs=5, random_state=3, n_jobs=jobs), truth.counts)

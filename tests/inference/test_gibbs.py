@@ -37,7 +37,7 @@ class Joint:
         if (
             self.model.heavy_tails
         ):  # the tails of exp F make a chain that stays where it is for long: narrower elsewhere
-            self.hyper = replace(self.hyper, sigma_m2=0.1, sigma_g2=0.2)
+            self.hyper = replace(self.hyper, sigma_g2=0.2)
         self.scheme = Gibbs(self.model, CpuBackend(), has_missing=self.missing is not None, one_by_one=one_by_one)
 
     def prior(self):
@@ -60,9 +60,11 @@ class Joint:
         sigma_l2 = scale / rng.gamma(shape) if self.n_dims and kernel.is_linear else h.sigma_l2
         locations = kernel.start(COMPONENTS, self.n_dims, sigma_l2, rng)
         n_features = kernel.features(locations, sigma_l2).shape[1]
-        spread = np.sqrt([1.0] * n_features + [h.sigma_m2] * self.model.has_mean)
+        shape, scale = draws.SIGMA_M2_PRIOR
+        sigma_m2 = scale / rng.gamma(shape) if self.model.has_mean else h.sigma_m2
+        spread = np.sqrt([1.0] * n_features + [sigma_m2] * self.model.has_mean)
         atoms = np.maximum(rng.gamma(a0, size=(COLUMNS, COMPONENTS)) / h.b0, 1e-300)
-        hyper = replace(h, a0=a0, sigma_l2=sigma_l2)
+        hyper = replace(h, a0=a0, sigma_l2=sigma_l2, sigma_m2=sigma_m2)
         c = c if self.model.top in ("gamma", "pitman-yor") else 1.0
         g = Globals(np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS), weights, locations, alpha, c, hyper, beta)
         f = rng.normal(size=(ROWS, len(spread))) * spread
@@ -130,7 +132,7 @@ class Joint:
         field = self.field(g, f)
         return [
             np.log(g.alpha), np.log(g.c), np.log(g.beta), np.log(g.weights[0]), np.log(g.weights.sum()),
-            np.log(g.hyper.a0),
+            np.log(g.hyper.a0), np.log(g.hyper.sigma_m2),
             np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
             np.tanh(field.mean()), np.log1p(y.sum()), np.log1p((y > 0).sum()), np.tanh((x * g.weights).sum()),
             np.tanh(atoms.sum()), np.tanh((field * x).mean()), np.log1p(y[:, 0] @ y[:, 1]),
@@ -292,9 +294,10 @@ def geweke(model, n_story, n_sweeps):
 
 
 @pytest.fixture
-def narrow_locations(monkeypatch):
-    """The default prior of sigma_l^2 has no mean, and exp(F) of its tail overflows the Poisson draws of the test."""
+def narrow_field(monkeypatch):
+    """The default priors of the variances have no mean: exp(F) of their tails overflows Poisson draws of the data."""
     monkeypatch.setattr(draws, "SIGMA_L2_PRIOR", (6.0, 1.5))
+    monkeypatch.setattr(draws, "SIGMA_M2_PRIOR", (6.0, 1.5))
 
 
 def kernel_of(name):
@@ -329,7 +332,7 @@ FEW = (*MODELS, "cnpf/together", "cnpf/masked", "cnpf/covariates", "cnpf/student
 @pytest.mark.parametrize(
     "model", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in JOINTS]
 )
-def test_joint_distribution(model, narrow_locations):
+def test_joint_distribution(model, narrow_field):
     """Eighteen to 28 z scores of a right sampler: beyond 4 once in a thousand runs."""
     n_sweeps = 4_000 if joint_of(model, 0).model.kernel.is_linear else 12_000  # given f, places are slow to change
     assert np.abs(geweke(model, 6_000, n_sweeps)).max() < 4.0
@@ -337,11 +340,11 @@ def test_joint_distribution(model, narrow_locations):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", JOINTS)
-def test_joint_distribution_at_length(model, narrow_locations):
+def test_joint_distribution_at_length(model, narrow_field):
     assert np.abs(geweke(model, 60_000, 60_000)).max() < 4.0
 
 
-def test_joint_distribution_sees_a_wrong_move(narrow_locations, monkeypatch):
+def test_joint_distribution_sees_a_wrong_move(narrow_field, monkeypatch):
     """The test has teeth: tables that get lost are found out."""
     right = draws.draw_weights
     monkeypatch.setattr(draws, "draw_weights", lambda tables, *rest, **more: right(0.6 * tables, *rest, **more))
@@ -381,7 +384,7 @@ def test_threads_change_nothing(make_problem):
         np.testing.assert_array_equal(getattr(ends[0], name), getattr(ends[1], name))
 
 
-def test_joint_distribution_sees_a_wrong_level(narrow_locations, monkeypatch):
+def test_joint_distribution_sees_a_wrong_level(narrow_field, monkeypatch):
     """And so are levels drawn too high."""
     right = ShareCounts._level
     monkeypatch.setattr(
@@ -408,8 +411,32 @@ def test_every_model_samples(make_problem, model, options):
     assert end.reason == "made all 6 sweeps"
 
 
-def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_locations, monkeypatch):
+def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_field, monkeypatch):
     """And so are coefficients of a ridge that is not there."""
     right = regression.draw_coefficients
     monkeypatch.setattr(regression, "draw_coefficients", lambda sums, prior, s2, rng: right(sums, prior, 100 * s2, rng))
     assert np.abs(geweke("cnpf/covariates", 6_000, 4_000)).max() > 4.0
+
+
+def test_joint_distribution_sees_a_wrong_variance_of_levels(narrow_field, monkeypatch):
+    """And so is a sigma_m^2 that believes half of what the levels tell."""
+    right = draws.draw_sigma_m2
+    monkeypatch.setattr(draws, "draw_sigma_m2", lambda n, squares, *rest: right(n, 0.5 * squares, *rest))
+    assert np.abs(geweke("scaled-hgp", 6_000, 4_000)).max() > 4.0
+
+
+def test_the_coefficients_of_levels_tell_of_their_variance():
+    """Gamma_mu is in units of sigma_m: with f and Gamma_mu given, n + C numbers of variance sigma_m^2 are."""
+    rng, away, of_level, sigma_g2 = np.random.default_rng(8), np.array([1.0, -2.0, 0.5]), np.array([[0.6, -1.2]]), 0.5
+    found = [draws.draw_sigma_m2(3, float(away @ away), of_level, sigma_g2, rng) for _ in range(4_000)]
+    shape, scale = draws.SIGMA_M2_PRIOR
+
+    def log_joint(v):
+        given = stats.norm(0, np.sqrt(v)).logpdf(away[:, None]).sum(axis=0)
+        prior = stats.norm(0, np.sqrt(sigma_g2 * v)).logpdf(of_level.T).sum(axis=0)
+        return given + prior + stats.invgamma(shape, scale=scale).logpdf(v)
+
+    grid = np.exp(np.linspace(-4.0, 5.0, 4_000))
+    mass = np.exp(log_joint(grid)) * grid  # in log v
+    cdf = np.cumsum(mass) / mass.sum()
+    assert stats.kstest(np.interp(found, grid, cdf), "uniform").pvalue > 1e-3

@@ -154,6 +154,18 @@ class TestSampledPosterior:
         found = predictive.column_probabilities(posterior, problem.rows)[empty]
         assert_allclose(found, expected, rtol=1e-9)
 
+    @pytest.mark.parametrize("learned", [True, False])
+    def test_a_learned_variance_of_levels_does_not_hold_rows_that_may_be_shown_in_part(self, make_problem, learned):
+        problem = make_problem("cnpf")
+        gibbs = Gibbs(cnpf.MODELS["cnpf"], problem.scheme.backend, learns_sigma_m2=learned)
+        found = []
+        for sigma_m2 in (0.01, 5.0):
+            g = replace(problem.globals, hyper=replace(problem.globals.hyper, sigma_m2=sigma_m2))
+            posterior = predictive.SampledPosterior(gibbs, [[Sample.of(g)]])
+            shown = problem.rows.take(np.flatnonzero(problem.y.sum(axis=1)))
+            found.append(predictive.column_probabilities(posterior, shown))
+        assert np.array_equal(*found) == learned
+
     def test_long_chains_agree_with_the_exact_posterior_mean(self, make_problem):
         """HGP with one component a count can belong to: x ~ Gamma(w + n, 1 + A), so p is known in closed form."""
         problem = make_problem("hgp", y=[[3, 0, 2, 0]], n_components=2)

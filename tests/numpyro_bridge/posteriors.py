@@ -42,7 +42,7 @@ def simulate_topics(seed):
 def gibbs_rates(y, name, n_chains, n_sweeps):
     """The rates after every sweep (their mean given all but x, unless x is normalised): chains x draws x entries."""
     model = MODELS[name]
-    scheme = Gibbs(model, CpuBackend(), learns_a0=False, learns_sigma_l2=False)
+    scheme = Gibbs(model, CpuBackend(), learns_a0=False, learns_sigma_l2=False, learns_sigma_m2=False)
     csr = sparse.csr_matrix(y.astype(float))
     batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS)
     chains = []

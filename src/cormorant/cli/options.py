@@ -160,7 +160,7 @@ FIT = (
         ("a0", "--a0", float, "Shape of the gamma (of diln and hdp: Dirichlet) prior of the atoms."),
         ("b0", "--b0", float, "Rate of that prior."),
         ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations."),
-        ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean. Default: 10.0."),
+        ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean; the sampler learns it unless it is given."),
         ("sigma_g2", "--sigma-g2", float, "Prior variance of the coefficients of covariates. Default: 1.0."),
         ("df", "--df", float, "Degrees of freedom of --field student-t. Default: 4.0."),
         ("a_alpha", "--a-alpha", float, "Shape of the prior of alpha, the mass of the process. Default: 1.0."),

@@ -53,7 +53,8 @@ class CNPF(Factorization):
         sigma_l2: Prior variance of the locations; None: the scheme's own. With another kernel than the linear one, the
             variance of F_uk (at tau = 1, if it is Brownian); None: learned by structured inference, from whose fit the
             chains of the sampler have it.
-        sigma_m2: Prior variance of a row's mean mu_u.
+        sigma_m2: Prior variance of a row's mean mu_u; None: learned by the sampler. Variational inference keeps 10, and
+            so do predictions, since the rows that they are made for may be shown in part.
         sigma_g2: Prior variance of the coefficients of standardised covariates, in units of the variances of d and mu.
         formula: What to take of the data frame of covariates that `fit` is given, such as "~ bs(age, df=4) + C(sex)"
             (formulaic's grammar); None takes every column as it is.
@@ -150,7 +151,7 @@ class ScaledHGP(Factorization):
         learning_decay: float | None = None,
         a0: float | None = None,
         b0: float | None = None,
-        sigma_m2: float = 10.0,
+        sigma_m2: float | None = None,
         a_alpha: float = 1.0,
         b_alpha: float = 0.01,
         a_c: float = 1.0,

@@ -40,7 +40,7 @@ class Parameters(BaseEstimator):
         a0: float | None = None,
         b0: float | None = None,
         sigma_l2: float | None = None,
-        sigma_m2: float = 10.0,
+        sigma_m2: float | None = None,
         sigma_g2: float = 1.0,
         formula: str | None = None,
         field: str = "gaussian",

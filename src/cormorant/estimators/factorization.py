@@ -192,6 +192,7 @@ class Factorization(
             self.allocation,
             self.a0 is None and self._defaults().learns_a0,
             self.sigma_l2 is None,
+            self.sigma_m2 is None,
             self._model,
             backend or select_backend(self.n_jobs),
         )

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from cormorant.backends.select import Backend
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.meanfield import MeanField
+from cormorant.inference.prior import WIDE_LEVEL
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.structured import Structured
@@ -38,16 +39,17 @@ class SchemeDefaults:
     a0: float
     b0: float | None  # None: a share of the number of rows
     sigma_l2: float
+    sigma_m2: float
     learns_a0: bool
     learning_offset: float
     learning_decay: float
 
 
 DEFAULTS = {
-    "structured": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7),
-    "gibbs": SchemeDefaults(0.1, None, 0.04, True, 10.0, 0.7),  # its chains start from structured fits
-    # The paper's own settings.
-    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, False, 50.0, 0.9),
+    "structured": SchemeDefaults(0.1, None, 0.04, WIDE_LEVEL, True, 10.0, 0.7),
+    "gibbs": SchemeDefaults(0.1, None, 0.04, WIDE_LEVEL, True, 10.0, 0.7),  # its chains start from structured fits
+    # The paper's own settings, but for sigma_m2, which it does not tell.
+    "mean-field": SchemeDefaults(0.01, 10.0, 1.0 / 250.0, WIDE_LEVEL, False, 50.0, 0.9),
 }
 
 
@@ -69,6 +71,7 @@ def make_scheme(
     allocation: str,
     learns_a0: bool,
     learns_sigma_l2: bool,
+    learns_sigma_m2: bool,
     model: PoissonFactorization,
     backend: Backend,
 ) -> Scheme:
@@ -77,7 +80,7 @@ def make_scheme(
     if inference == "mean-field":
         return MeanField(model, backend)
     if inference == "gibbs":
-        return Gibbs(model, backend, learns_a0, learns_sigma_l2)
+        return Gibbs(model, backend, learns_a0, learns_sigma_l2, learns_sigma_m2)
     learned = {"a0": learns_a0, "sigma_l2": learns_sigma_l2 and model.has_locations and not model.kernel.is_linear}
     return Structured(model, backend, allocation, frozenset(name for name, is_so in learned.items() if is_so))
 

@@ -12,6 +12,7 @@ from cormorant.inference.globals import WEIGHT_FLOOR, stick_shapes, sticks_of
 
 A0_PRIOR = (1.0, 1.0)  # gamma: shape and rate, where a0 is learned
 SIGMA_L2_PRIOR = (1.0, 0.05)  # inverse gamma: shape and scale, where sigma_l^2 is learned
+SIGMA_M2_PRIOR = (1.0, 0.05)  # the same of sigma_m^2
 
 
 def draw_slice(log_density: Callable[[float], float], at: float, rng: np.random.Generator, width: float = 1.0) -> float:
@@ -130,7 +131,18 @@ def draw_a0_given_scale(
     return math.exp(draw_slice(log_density, math.log(a0), rng, width=0.1))
 
 
+def inverse_gamma(prior: tuple[float, float], n: float, squares: float, rng: np.random.Generator) -> float:
+    """A variance given n numbers of that variance and the sum of their squares."""
+    return float((prior[1] + 0.5 * squares) / rng.gamma(prior[0] + 0.5 * n))
+
+
 def draw_sigma_l2(locations: np.ndarray, rng: np.random.Generator) -> float:
     """The variance of the locations."""
-    shape, scale = SIGMA_L2_PRIOR
-    return float((scale + 0.5 * (locations**2).sum()) / rng.gamma(shape + 0.5 * locations.size))
+    return inverse_gamma(SIGMA_L2_PRIOR, locations.size, float((locations**2).sum()), rng)
+
+
+def draw_sigma_m2(
+    n_rows: float, squares: float, of_level: np.ndarray, sigma_g2: float, rng: np.random.Generator
+) -> float:
+    """The variance of mu_u given sum_u (mu_u - Gamma_mu theta_u)^2, and Gamma_mu ~ N(0, sigma_g^2 sigma_m^2)."""
+    return inverse_gamma(SIGMA_M2_PRIOR, n_rows + of_level.size, squares + float((of_level**2).sum()) / sigma_g2, rng)

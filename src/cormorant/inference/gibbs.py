@@ -4,7 +4,7 @@ One sweep is a few passes over the rows, each followed by a draw of what the row
 
     counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a / A
     weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);             then A, s, v, alpha, c
-    field       f_u around a Newton step of its log density, accepted or not;                   then l_k proposed
+    field       f_u around a Newton step of its log density, accepted or not;                   then sigma_m^2, l'
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
                 (where locations have places, `places`: the log densities at each;              then l)
@@ -53,6 +53,7 @@ class Gibbs:
     backend: Backend
     learns_a0: bool = True
     learns_sigma_l2: bool = True
+    learns_sigma_m2: bool = True
     has_missing: bool = False  # whether entries of the rows are treated as missing
     one_by_one: bool = True  # whether counts are few enough to be drawn one by one
 
@@ -80,7 +81,7 @@ class Gibbs:
             moves.append(ProposeScale(*parts))
         moves.append(DrawWeights(*parts) if self.model.normalised else DecideScale(*parts))  # no scale if normalised
         if self.model.has_field:
-            moves.append(MetropolisField(*parts))
+            moves.append(MetropolisField(*parts, self.learns_sigma_m2 and self.model.has_mean))
         if self.model.has_covariates:
             moves.append(DrawCoefficients(*parts))
         if self.model.has_locations and self.model.kernel.places is not None:

@@ -179,12 +179,17 @@ class LocationStatistics(Additive):
 
 
 @dataclass(frozen=True)
-class MetropolisField(RowMove):
-    """f_u, and then l_k, each proposed around a Newton step of its log density (x integrated out), then decided on.
+class FieldStatistics(Additive):
+    """Sums over rows once f is drawn."""
 
-    Every other proposal of a row, by the toss of a coin, takes a bound for the curvature: it moves less far, and is
-    accepted where the density is far from a Gaussian one.
-    """
+    n_rows: float
+    level: float  # sum_u (mu_u - Gamma_mu theta_u)^2
+    locations: Any = 0.0  # `LocationStatistics`, where locations are proposed next
+
+
+@dataclass(frozen=True)
+class LocationMove(RowMove):
+    """What proposing locations and deciding on them share: their log likelihoods (x integrated out) and densities."""
 
     def _likelihood(
         self, view: Visit, batch: Batch, rows: RowDraws, loadings: np.ndarray, bounded: np.ndarray | None = None
@@ -194,32 +199,6 @@ class MetropolisField(RowMove):
         dtype = precision_of(batch.row_totals.max(initial=0.0) + w.sum())
         field = self.backend.product(rows.f, loadings.T)
         return link.likelihood(field, view.log_rate(batch), rows.n, w, self.backend, dtype, bounded)
-
-    def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray, tau: np.ndarray | None):
-        """The log density of f given tau, its slope, and minus its curvature (packed)."""
-        prior, away = view.design.prior.scaled(tau), rows.f - view.design.prior.mean
-        h = self._likelihood(view, batch, rows, view.design.loadings, bounded)
-        design = view.design.as_type(h.omega.dtype.type)
-        density = h.value.sum(axis=1) - 0.5 * (prior * away**2).sum(axis=1)
-        slope = self.backend.product(h.slope, design.loadings) - prior * away
-        return density, slope, design.precision(h.omega, self.backend, tau, LEAST_PRECISION)
-
-    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, Additive]:
-        """One proposal a row, f + N(P^-1 slope, P^-1); then what a proposal of the locations needs."""
-        sampling = self.backend.sampling
-        view = replace(view, design=view.design_of(batch))
-        tau = view.draw_tau(view.design.prior, start.f, sampling)
-        bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
-        density, slope, precision = self._newton(view, batch, start, bounded, tau)
-        move, forth = sampling.proposals(precision, slope, view.seed(), view.ids)
-        proposed = replace(start, f=start.f + move)
-        new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded, tau)
-        back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
-        accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
-        drawn = replace(start, f=np.where(accept[:, None], proposed.f, start.f))
-        if not view.sums or not self.model.has_locations or self.model.kernel.places is not None:
-            return drawn, Visited(batch.n_rows)
-        return drawn, self._location_statistics(view, batch, drawn, view.design.loadings)
 
     def _location_statistics(
         self, view: Visit, batch: Batch, rows: RowDraws, loadings: np.ndarray
@@ -234,14 +213,6 @@ class MetropolisField(RowMove):
             log_likelihood=h.value.sum(axis=0),
         )
 
-    def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
-        """l'_k ~ l_k + N(P_k^-1 slope_k, P_k^-1)."""
-        if not isinstance(total, LocationStatistics):
-            return g, chain
-        slope, precision, target = self._at_locations(g.locations, total, g.hyper.sigma_l2)
-        move, forward = self.backend.sampling.proposals(precision, slope, chain.seed())
-        return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
-
     def _at_locations(self, at: np.ndarray, total: LocationStatistics, sigma_l2: float):
         """Slope of the log densities of locations, minus their curvature (packed), and the log densities."""
         kernel = self.model.kernel
@@ -250,7 +221,57 @@ class MetropolisField(RowMove):
 
 
 @dataclass(frozen=True)
-class DecideLocations(MetropolisField):
+class MetropolisField(LocationMove):
+    """f_u, and then l_k, each proposed around a Newton step of its log density (x integrated out), then decided on.
+
+    Every other proposal of a row, by the toss of a coin, takes a bound for the curvature: it moves less far, and is
+    accepted where the density is far from a Gaussian one.
+    """
+
+    learns_sigma_m2: bool = False
+
+    def _newton(self, view: Visit, batch: Batch, rows: RowDraws, bounded: np.ndarray, tau: np.ndarray | None):
+        """The log density of f given tau, its slope, and minus its curvature (packed)."""
+        prior, away = view.design.prior.scaled(tau), rows.f - view.design.prior.mean
+        h = self._likelihood(view, batch, rows, view.design.loadings, bounded)
+        design = view.design.as_type(h.omega.dtype.type)
+        density = h.value.sum(axis=1) - 0.5 * (prior * away**2).sum(axis=1)
+        slope = self.backend.product(h.slope, design.loadings) - prior * away
+        return density, slope, design.precision(h.omega, self.backend, tau, LEAST_PRECISION)
+
+    def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, FieldStatistics]:
+        """One proposal a row, f + N(P^-1 slope, P^-1); then what sigma_m^2 and a proposal of the locations need."""
+        sampling = self.backend.sampling
+        view = replace(view, design=view.design_of(batch))
+        tau = view.draw_tau(view.design.prior, start.f, sampling)
+        bounded = sampling.uniforms(batch.n_rows, view.seed(), view.ids) < 0.5
+        density, slope, precision = self._newton(view, batch, start, bounded, tau)
+        move, forth = sampling.proposals(precision, slope, view.seed(), view.ids)
+        proposed = replace(start, f=start.f + move)
+        new_density, new_slope, new_precision = self._newton(view, batch, proposed, bounded, tau)
+        back = self.backend.gaussian_log_densities(new_precision, new_slope, -move)
+        accept = np.log(sampling.uniforms(batch.n_rows, view.seed(), view.ids)) < new_density + back - density - forth
+        drawn = replace(start, f=np.where(accept[:, None], proposed.f, start.f))
+        found = FieldStatistics(batch.n_rows, float(((drawn.f - view.design.prior.mean)[:, -1] ** 2).sum()))
+        if view.sums and self.model.has_locations and self.model.kernel.places is None:
+            found = replace(found, locations=self._location_statistics(view, batch, drawn, view.design.loadings))
+        return drawn, found
+
+    def shared(self, g: Globals, chain: Chain, total: FieldStatistics) -> tuple[Globals, Chain]:
+        """sigma_m^2 given the mu_u; l'_k ~ l_k + N(P_k^-1 slope_k, P_k^-1)."""
+        if self.learns_sigma_m2:
+            h = g.hyper
+            sigma_m2 = draws.draw_sigma_m2(total.n_rows, total.level, g.coefficients[-1:], h.sigma_g2, chain.rng)
+            g = replace(g, hyper=replace(h, sigma_m2=sigma_m2))
+        if not isinstance(total.locations, LocationStatistics):
+            return g, chain
+        slope, precision, target = self._at_locations(g.locations, total.locations, g.hyper.sigma_l2)
+        move, forward = self.backend.sampling.proposals(precision, slope, chain.seed())
+        return g, replace(chain, proposal=Proposal(g.locations + move, forward, target))
+
+
+@dataclass(frozen=True)
+class DecideLocations(LocationMove):
     """Accept or reject each proposed location; given f, x integrated out, they are independent."""
 
     learns_sigma_l2: bool
@@ -262,11 +283,10 @@ class DecideLocations(MetropolisField):
         loadings = np.hstack([features, view.design.loadings[:, features.shape[1] :]])
         return start, self._location_statistics(view, batch, start, loadings)
 
-    def shared(self, g: Globals, chain: Chain, total: Additive) -> tuple[Globals, Chain]:
+    def shared(self, g: Globals, chain: Chain, total: LocationStatistics) -> tuple[Globals, Chain]:
         """Metropolis and Hastings, component by component."""
         proposal = chain.proposal
         assert proposal is not None  # the pass before made it
-        assert isinstance(total, LocationStatistics)  # what `rows` sums
         slope, precision, target = self._at_locations(proposal.values, total, g.hyper.sigma_l2)
         back = self.backend.gaussian_log_densities(precision, slope, g.locations - proposal.values)
         ratio = target - proposal.log_target + back - proposal.log_forward

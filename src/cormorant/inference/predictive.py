@@ -21,6 +21,7 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import MetropolisField, RowDraws, Visit
 from cormorant.inference.polya_gamma import PolyaGammaField
+from cormorant.inference.prior import WIDE_LEVEL
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
@@ -85,7 +86,9 @@ class PointPosterior:
 class SampledPosterior:
     """Samples of several chains. Each row runs a short chain of its own through them, the atoms at their means.
 
-    The draws depend on the row's counts and nothing else, so that the same row always gets the same answer.
+    The draws depend on the row's counts and nothing else, so that the same row always gets the same answer. How far
+    whole rows' levels are apart (sigma_m^2, where it was learned) does not hold a row to its level that may be shown in
+    part: a tenth of a row would be taken for a whole one that avoids most of what it has.
     """
 
     gibbs: Gibbs
@@ -108,15 +111,20 @@ class SampledPosterior:
             for group in groups:
                 group.forget()
             for sample in chain:
-                g = sample.globals
+                whole = sample.globals
+                g = self._for_parts(whole)
                 atoms, design = g.atom_mean, self.gibbs.solver.design(g)
                 q = np.empty((rows.n_rows, g.n_components))
-                q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
+                q[empty] = self.gibbs.solver.prior_mean(whole, of_empty)
                 for group in groups:
                     view = Visit(g, group.count, atoms.sum(axis=0), design, group.rng, atoms, ids=group.ids, sums=False)
                     q[group.rows] = self._sweep(view, group, dropped + 1)
                 dropped = 0
                 yield q / (q @ atoms.sum(axis=0))[:, None], atoms
+
+    def _for_parts(self, g: Globals) -> Globals:
+        """The globals as a row sees them that may be shown in part."""
+        return replace(g, hyper=replace(g.hyper, sigma_m2=WIDE_LEVEL)) if self.gibbs.learns_sigma_m2 else g
 
     def _groups(self, rows: Rows) -> tuple[list[Group], np.ndarray]:
         """Rows whose counts are drawn one by one, rows with so many of a column that they are not, and empty rows."""

@@ -17,6 +17,8 @@ from cormorant.backends.packing import diagonal_places
 from cormorant.backends.sampling import Sampling
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
+WIDE_LEVEL = 10.0  # sigma_m^2 where nothing is known of it: a row's scale may be 500 times another's
+
 
 def prior_of(model: PoissonFactorization, hyper: Hyperparameters, n_features: int) -> Prior:
     """The prior that a model has for rows without covariates; d_u has a coordinate for each feature of a location."""

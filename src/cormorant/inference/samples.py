@@ -127,6 +127,7 @@ def summarise(samples: list[Sample], kernel: Kernel) -> Globals:
         first.hyper,
         a0=float(np.mean([g.hyper.a0 for g in every])),
         sigma_l2=float(np.mean([g.hyper.sigma_l2 for g in every])),
+        sigma_m2=float(np.mean([g.hyper.sigma_m2 for g in every])),
     )
     mean, locations = _mean_atoms(samples), _typical_locations(every, kernel)
     shape = hyper.a0 + sum((s.counts for s in samples[1:]), samples[0].counts).toarray() / len(samples)

@@ -22,8 +22,8 @@ import numpy as np
 from cormorant.backends.features import draw_features
 from cormorant.backends.packing import add_diagonal, pack_products
 from cormorant.backends.select import Backend
-from cormorant.inference.draws import draw_slice
-from cormorant.inference.features.likelihoods import Likelihood, inverse_gamma
+from cormorant.inference.draws import draw_slice, inverse_gamma
+from cormorant.inference.features.likelihoods import Likelihood
 from cormorant.inference.features.state import FeatureGlobals, Table
 from cormorant.inference.moves import fresh_seed
 from cormorant.inference.rows import RowMemory, Rows

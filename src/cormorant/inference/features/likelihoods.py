@@ -15,6 +15,7 @@ import numpy as np
 from cormorant.backends.features import column_products
 from cormorant.backends.packing import add_diagonal, pack_indices, pack_products, unpack
 from cormorant.backends.select import Backend
+from cormorant.inference.draws import inverse_gamma
 from cormorant.inference.features.state import FeatureGlobals, Table, extended
 from cormorant.inference.moves import fresh_seed
 from cormorant.inference.state import Additive
@@ -56,11 +57,6 @@ class Likelihood(Protocol):
     def draw(self, backend: Backend, g: FeatureGlobals, total: Any, rng: np.random.Generator) -> FeatureGlobals:
         """Atoms, then the scales given them."""
         ...
-
-
-def inverse_gamma(prior: tuple[float, float], n: float, squares: float, rng: np.random.Generator) -> float:
-    """A variance given n numbers of that variance and the sum of their squares."""
-    return float((prior[1] + 0.5 * squares) / rng.gamma(prior[0] + 0.5 * n))
 
 
 def packed_products(z: np.ndarray) -> np.ndarray:
