@@ -40,6 +40,8 @@ def test_what_a_sampler_leaves(fitted, truth):
     assert [len(chain) for chain in fitted.samples_] == [5, 5]
     assert "made all 30 sweeps of 2 chains" in fitted.stop_reason_
     assert {"total", "alpha", "a0", "effective_components"} <= set(fitted.diagnostics_)
+    assert [{len(values) for values in trace.values()} for trace in fitted.traces_] == [{20}, {20}]  # not the burn-in
+    assert all(trace.keys() == fitted.diagnostics_.keys() for trace in fitted.traces_)
     assert all(value["rhat"] > 0.9 and value["ess"] > 0 for value in fitted.diagnostics_.values())
     assert fitted.components_.shape == (6, 60)
     assert np.isclose(fitted.usage_.sum(), 1.0)
@@ -67,6 +69,7 @@ def test_saving_keeps_the_samples(fitted, truth, tmp_path):
     again = load(fitted.save(tmp_path / "fit"))
     assert again.perplexity(truth.counts, 0.5) == fitted.perplexity(truth.counts, 0.5)
     assert again.diagnostics_ == fitted.diagnostics_
+    assert again.traces_ == fitted.traces_
     assert again.inference_ == "gibbs"
     if fitted.locations_.shape[1]:
         assert np.array_equal(again.correlation_interval_, fitted.correlation_interval_)

@@ -215,6 +215,38 @@ def test_convergence_of_chains(model, ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cnpf"]
 
 
+def test_convergence_of_a_sampled_model_shows_its_chains(sampled, ax):
+    figures.convergence(sampled, ax)
+    start, *panels = ax.figure.axes
+    assert start is ax
+    assert start.get_ylabel() == "evidence lower bound"  # there are too few rows to keep some aside
+    titles = {"total", "alpha", "a0", "effective components", "location variance"}
+    assert {panel.get_title().split("\n")[0] for panel in panels} == titles
+    for name, panel in zip(sampled.traces_[0], panels, strict=True):
+        for line, trace in zip(panel.get_lines(), sampled.traces_, strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), trace[name])
+        found = sampled.diagnostics_[name]
+        assert panel.get_title().endswith(f"R-hat {found['rhat']:.2f}, ESS {found['ess']:.0f}")
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_panels_of_the_chains_do_not_meet(sampled, layout):
+    page = Figure(figsize=(8.5, 6), layout=layout)
+    ax = page.add_subplot() if layout else page.add_axes((0.1, 0.1, 0.85, 0.85))
+    figures.convergence({"cnpf": sampled, "again": sampled}, ax)
+    renderer = draw(ax).get_renderer()
+    assert len(page.axes) == 11
+    boxes = [panel.get_tightbbox(renderer) for panel in page.axes]
+    assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[i + 1 :])
+
+
+def test_traces_too_short_to_tell(ax):
+    short = handmade(np.eye(2), [0.5, 0.5], traces_=[{"a0": [1.0]}])
+    short.diagnostics_ = {"a0": {"rhat": float("nan"), "ess": float("nan")}}
+    figures.convergence(short, ax)
+    assert ax.figure.axes[1].get_title() == "a0\nR-hat -, ESS -"
+
+
 def test_convergence_by_the_bound(model, uncorrelated, ax):
     uncorrelated.history_ = [{"epoch": 1, "perplexity": None, "bound": -9.0}]
     with pytest.raises(ValueError, match="same stopping"):

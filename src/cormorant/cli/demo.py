@@ -131,7 +131,7 @@ def _draw(found: Comparison, folder: Path) -> list[str]:
         "graph.png": _page((10.0, 8.0), lambda ax: figures.correlation_graph(cnpf, ax), frame=False),
         "components.png": _page((8.0, 5.0), lambda ax: figures.component_panels(cnpf, ax), frame=False),
         "weights.png": _page((6.5, 3.2), lambda ax: figures.sorted_weights(cnpf, ax)),
-        "convergence.png": _page((6.5, 3.2), lambda ax: figures.convergence(found.models, ax)),
+        "convergence.png": _page((8.5, 6.0), lambda ax: figures.convergence(found.models, ax)),
         "comparison.png": _page((6.5, 2.4), lambda ax: figures.model_comparison(found.table(), ax)),
     }
     for name, drawing in drawings.items():

@@ -31,6 +31,7 @@ class Sampled:
     chains: list[list[Sample]]
     globals: Globals
     diagnostics: dict[str, dict[str, float]]
+    traces: list[dict[str, list[float]]]
     history: tuple[loop.Info, ...]
     reason: str
     interrupted: bool = False
@@ -71,14 +72,15 @@ def gather(
         kept = [[Sample.of(ends[0].state.globals)]]
     first = summarise(kept[0], kernel)
     chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
-    found = diagnose([c.traces for c in collectors if c.samples])
+    traces = [c.traces for c in collectors if c.samples]
+    found = diagnose(traces)
     worst = largest_rhat(found)
     if worst > WANTED_RHAT:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
     n_chains = len(kept)
     if not interrupted:
         reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
-    return Sampled(chains, first, found, history, reason, interrupted)
+    return Sampled(chains, first, found, traces, history, reason, interrupted)
 
 
 def largest_rhat(diagnostics: dict[str, dict[str, float]]) -> float:

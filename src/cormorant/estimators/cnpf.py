@@ -96,6 +96,7 @@ class CNPF(Factorization):
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
             unless sampled. Predictions average over them; the attributes above summarise the first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
+        traces_: Those summaries after every sweep of the last two thirds of a chain: a dict of lists a chain.
         correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled; too
             narrow while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
         covariate_names_: Columns that covariates were coded as, where `fit` was given any.

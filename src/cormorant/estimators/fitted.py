@@ -71,7 +71,9 @@ class FittedMixin:
             state = State(g, kept, state.n_steps)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
         self._state, self._globals, self._fitted_scheme = state, g, scheme.solver
-        self._set_samples(scheme, chains, {} if sampled is None else sampled.diagnostics)
+        self._set_samples(scheme, chains)
+        self.diagnostics_ = {} if sampled is None else sampled.diagnostics
+        self.traces_ = [] if sampled is None else sampled.traces
         self._set_effects()
         self.components_ = np.ascontiguousarray(g.atom_mean.T)
         self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
@@ -89,9 +91,9 @@ class FittedMixin:
         self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
         self.column_names_ = column_names
 
-    def _set_samples(self, scheme: Scheme, chains: list[list[Sample]], diagnostics: dict[str, Any]) -> None:
+    def _set_samples(self, scheme: Scheme, chains: list[list[Sample]]) -> None:
         """What only a sampler gives; without samples, predictions are made from the one set of globals."""
-        self.samples_, self.diagnostics_ = chains, diagnostics
+        self.samples_ = chains
         self._posterior: Posterior = PointPosterior(scheme.solver, self._globals)
         self.__dict__.pop("correlation_interval_", None)
         if chains and isinstance(scheme, Gibbs):
