@@ -235,7 +235,9 @@ class Sampling:
 
 def _pad(a):
     """In single precision, with columns of zeros, so that the sums come in fours."""
-    return np.pad(np.asarray(a, np.float32), ((0, 0), (0, -a.shape[1] % (4 * LANES))))
+    out = np.zeros((len(a), a.shape[1] + -a.shape[1] % (4 * LANES)), np.float32)
+    out[:, : a.shape[1]] = a
+    return out
 
 
 def _ids(ids, n):

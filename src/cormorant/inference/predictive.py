@@ -75,7 +75,8 @@ class PointPosterior:
         """One pair."""
         x = infer(self.solver, self.globals, rows).mean
         empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
-        x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
+        if len(empty):  # as much work as many rows
+            x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
         atoms = self.globals.atom_mean
         yield x / (x @ atoms.sum(axis=0))[:, None], atoms
 
@@ -116,7 +117,8 @@ class SampledPosterior:
                 dropped = 0
                 q = np.empty((rows.n_rows, g.n_components))
                 q[shown] = of_shown
-                q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
+                if len(empty):  # as much work as many rows
+                    q[empty] = self.gibbs.solver.prior_mean(g, of_empty)
                 yield q / (q @ view.atoms.sum(axis=0))[:, None], view.atoms
 
     @property
