@@ -79,6 +79,20 @@ def test_heatmap_of_two_components(model, ax):
     assert ax.get_images()[0].get_array().shape == (2, 2)
 
 
+def test_labels_of_the_heatmap_are_whole():
+    """Names as long as those of diagnoses have room beside the cells."""
+    name = "Hypertensive chronic kidney disease, unspecified, stage I-IV"
+    model = many(20)
+    model.column_names_ = np.array([f"{name[:-2]}{i:2d}" for i in range(20)], dtype=object)
+    ax = figures.correlation_heatmap(model, among=20)
+    renderer = draw(ax).get_renderer()
+    labels = ax.get_yticklabels()
+    assert all(label.get_text().startswith(name[:-2]) for label in labels)
+    assert min(label.get_window_extent(renderer).x0 for label in labels) >= 0
+    cells = ax.get_window_extent(renderer)
+    assert cells.width > 0.15 * 20 * ax.figure.dpi  # and the cells keep theirs
+
+
 def test_dollars_are_dollars(model, ax):
     figures.correlation_heatmap(model, ax, among=4)
     labels = ax.get_yticklabels()

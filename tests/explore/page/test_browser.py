@@ -16,6 +16,7 @@ pytest.importorskip("playwright.sync_api", reason="pages are tested with playwri
 from playwright.sync_api import expect
 
 LABELS = component_labels(small())
+LONG_NAMES = np.array([f"The name of a diagnosis {i}, without complication" for i in range(4)], dtype=object)
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,7 @@ def files(tmp_path_factory):
         "independent": small(locations_=np.zeros((4, 0))),
         "large": large(),
         "one": small(n_components_used_=1),
+        "long": small(column_names_=LONG_NAMES),
     }
     return {name: page.write(model, folder / f"{name}.html").as_uri() for name, model in models.items()}
 
@@ -249,6 +251,21 @@ def test_the_heatmap_shows_signs_by_colour(tab):
     cells.click(position={"x": (where[1] + 0.5) * cell, "y": (where[0] + 0.5) * cell})
     expect(tab.locator("#heatmap-reading")).to_contain_text("go together: +0.60")
     expect(heading(tab)).to_have_text(LABELS[0])
+
+
+def test_labels_of_the_heatmap_are_whole(open_page, files):
+    tab = open_page(files["long"])
+    tab.click("#tab-heatmap")
+    labels = tab.locator("#heatmap-labels text")
+    expect(labels).to_have_count(3)
+    whole = component_labels(small(column_names_=LONG_NAMES))[:3]
+    assert sorted(labels.all_text_contents()) == sorted(whole)
+    edge = tab.locator("#heatmap-labels").bounding_box()["x"]
+    assert all(label.bounding_box()["x"] >= edge for label in labels.all())
+    tab.set_viewport_size({"width": 950, "height": 800})  # now they have no room, and end with a word
+    expect(labels.first).to_have_text(re.compile(r"[a-z0-9]…$"))
+    words = set(" ".join(whole).replace(",", "").split())
+    assert all(text.rstrip("…").split()[-1] in words for text in labels.all_text_contents())
 
 
 def spread(tab):

@@ -5,7 +5,7 @@ const LABEL_MARGIN = 60; // beside the outermost nodes, on screens with room for
 const SMALLEST_RADIUS = 3.5;
 const TOUCH_RADIUS = 11; // what a finger can hit, however small the node
 const WIDTHS = [0.8, 1.5, 2.3, 3.2]; // of edges, from the threshold to correlation one
-const LABEL_WIDTH = 210;
+const LABEL_WIDTH = 260; // of a label that has no room as a whole
 const KEYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
 class Graph {
@@ -187,7 +187,8 @@ const labelTexts = (() => {
     const names = label.split(between);
     const beginnings = names.map((_, n) => names.slice(0, names.length - n).join(between));
     const alone = (text) => COMPONENTS.filter((other) => `${other.label}${between}`.startsWith(text + between)).length === 1;
-    return beginnings.filter((text, n) => n === 0 || alone(text)).map((text) => fitText(text, LABEL_WIDTH));
+    const wanted = beginnings.filter((text, n) => n === 0 || alone(text));
+    return [...new Set([...wanted, ...wanted.map((text) => fitText(text, LABEL_WIDTH))])];
   };
   return (at) => {
     if (!known.has(at)) known.set(at, texts(COMPONENTS[at]));
