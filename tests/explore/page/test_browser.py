@@ -17,6 +17,8 @@ from playwright.sync_api import expect
 
 LABELS = component_labels(small())
 LONG_NAMES = np.array([f"The name of a diagnosis {i}, without complication" for i in range(4)], dtype=object)
+# Component 2 lies between 0 and 1, which are joined all the same.
+BETWEEN = np.array([[1.0, 0.5, 0.9, 0.0], [0.5, 1.0, 0.9, 0.0], [0.9, 0.9, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,7 @@ def files(tmp_path_factory):
         "large": large(),
         "one": small(n_components_used_=1),
         "long": small(column_names_=LONG_NAMES),
+        "between": small(correlation_=BETWEEN),
     }
     return {name: page.write(model, folder / f"{name}.html").as_uri() for name, model in models.items()}
 
@@ -52,6 +55,34 @@ def test_the_page_loads(tab):
     expect(tab.locator(".node")).to_have_count(3)
     expect(tab.locator("#lookup")).to_be_hidden()
     assert shown_pairs(tab) == 3
+
+
+def test_edges_run_around_nodes_that_they_only_pass(open_page, files):
+    """Through a node an edge would seem to end there."""
+    tab = open_page(files["between"])
+    expect(tab.locator(".node")).to_have_count(3)
+    free = tab.evaluate("""() => {
+        const nodes = [...document.querySelectorAll(".node")].map((node) => {
+            const { e, f } = node.getCTM();
+            return [e, f, Number(node.querySelector(".dot").getAttribute("r"))];
+        });
+        const found = [];
+        for (const path of document.querySelectorAll(".edges:not(.emphasis) path"))
+            for (const one of path.getAttribute("d").split(/(?=M)/)) {
+                const edge = path.cloneNode();
+                edge.setAttribute("d", one);
+                path.parentElement.append(edge);
+                const along = [...Array(101).keys()].map((step) =>
+                    edge.getPointAtLength((step / 100) * edge.getTotalLength()).matrixTransform(edge.getCTM()));
+                edge.remove();
+                const far = (x, y, r, point) => Math.hypot(point.x - x, point.y - y) - r;
+                const passed = nodes.filter(([x, y, r]) => far(x, y, r, along[0]) > 0 && far(x, y, r, along[100]) > 0);
+                for (const node of passed) found.push(Math.min(...along.map((point) => far(...node, point))));
+            }
+        return found;
+    }""")
+    assert len(free) == 3  # every edge passes one node
+    assert min(free) > 0
 
 
 def test_click_shows_a_component(tab):

@@ -58,6 +58,7 @@ class Graph {
     const { width, height } = this.svg.getBoundingClientRect();
     this.tall = height > width;
     this.edgesStale = true;
+    this.ways = new Map(); // of edges, which depend on nothing but where nodes are
     const places = [...COMPONENTS.keys()].map((at) => this.place(at));
     const margins = [this.tall ? NODE_MARGIN : LABEL_MARGIN, NODE_MARGIN];
     const edge = (axis, sign) =>
@@ -108,9 +109,21 @@ class Graph {
     });
     return [...groups].map(([key, group]) => {
       const [sign, step] = key.split(" ");
-      const line = ({ i, j }) => `M${this.place(i).join(" ")}L${this.place(j).join(" ")}`;
-      return svgElement("path", { class: sign, "stroke-width": WIDTHS[step] + wider, d: group.map(line).join("") });
+      const d = group.map(({ i, j }) => this.way(i, j)).join("");
+      return svgElement("path", { class: sign, "stroke-width": WIDTHS[step] + wider, d });
     });
+  }
+
+  /** An edge as a curve around the nodes between its ends. */
+  way(i, j) {
+    const key = i * COMPONENTS.length + j;
+    if (!this.ways.has(key)) {
+      const circle = (at) => [...this.place(at), Math.max(DATA.correlations.radii[at], SMALLEST_RADIUS / this.view.base)];
+      const others = [...COMPONENTS.keys()].filter((at) => at !== i && at !== j).map(circle);
+      const [a, b] = [this.place(i), this.place(j)];
+      this.ways.set(key, `M${a.join(" ")}Q${middleAround(a, b, others).join(" ")} ${b.join(" ")}`);
+    }
+    return this.ways.get(key);
   }
 
   drawLabels() {
