@@ -58,7 +58,7 @@ class Graph {
     const { width, height } = this.svg.getBoundingClientRect();
     this.tall = height > width;
     this.edgesStale = true;
-    this.ways = new Map(); // of edges, which depend on nothing but where nodes are
+    [this.circles, this.ways] = [null, new Map()]; // ways of edges depend on nothing but where nodes are
     const places = [...COMPONENTS.keys()].map((at) => this.place(at));
     const margins = [this.tall ? NODE_MARGIN : LABEL_MARGIN, NODE_MARGIN];
     const edge = (axis, sign) =>
@@ -93,6 +93,10 @@ class Graph {
 
   drawEdges() {
     this.edgesStale = false;
+    if (!this.circles) {
+      const least = SMALLEST_RADIUS / this.view.base;
+      this.circles = COMPONENTS.map((_, at) => [...this.place(at), Math.max(DATA.correlations.radii[at], least)]);
+    }
     const shown = shownEdges();
     const ofSelected = shown.filter(({ i, j }) => i === state.selected || j === state.selected);
     this.edges.replaceChildren(...this.paths(shown));
@@ -118,10 +122,9 @@ class Graph {
   way(i, j) {
     const key = i * COMPONENTS.length + j;
     if (!this.ways.has(key)) {
-      const circle = (at) => [...this.place(at), Math.max(DATA.correlations.radii[at], SMALLEST_RADIUS / this.view.base)];
-      const others = [...COMPONENTS.keys()].filter((at) => at !== i && at !== j).map(circle);
-      const [a, b] = [this.place(i), this.place(j)];
-      this.ways.set(key, `M${a.join(" ")}Q${middleAround(a, b, others).join(" ")} ${b.join(" ")}`);
+      const [a, b] = [this.circles[i], this.circles[j]];
+      const middle = middleAround(a, b, this.circles);
+      this.ways.set(key, `M${a[0]} ${a[1]}Q${middle.join(" ")} ${b[0]} ${b[1]}`);
     }
     return this.ways.get(key);
   }
