@@ -1,8 +1,10 @@
 """What other programs read back is what the fit has."""
 
+import csv
 import sys
 import warnings
 import xml.etree.ElementTree as ElementTree
+from copy import copy
 from types import SimpleNamespace
 
 import networkx
@@ -13,6 +15,7 @@ import pytest
 from cormorant.explore import export
 from cormorant.explore.graph import correlation_graph
 from cormorant.explore.inference_data import inference_data
+from cormorant.explore.spreadsheets import as_text, from_text
 
 
 def test_csv(fitted, counts, tmp_path):
@@ -26,6 +29,39 @@ def test_csv(fitted, counts, tmp_path):
     assert len(pd.read_csv(folder / "columns.csv")) == 4 * 12
     some = export.write_csv(fitted, tmp_path / "some", counts.rows([1, 2]))
     assert pd.read_csv(some / "rows.csv")["row"].tolist() == ["row 1", "row 2"]
+
+
+HOSTILE = ["=1+1", "+1", "-x", "@SUM(A1)", "\t=1", "'=1", "-5", "plain", "it's", "a=b", "", "-1.5e3"]
+
+
+def test_names_are_no_formulas(fitted, counts, tmp_path):
+    model = copy(fitted)
+    model.column_names_ = np.array(HOSTILE, dtype=object)
+    model.row_names_ = np.array([*HOSTILE, *counts.row_names[12:]], dtype=object)
+    folder = export.write_csv(model, tmp_path / "out")
+    for file in folder.iterdir():
+        with file.open(newline="", encoding="utf-8") as lines:
+            cells = [cell for line in csv.reader(lines) for cell in line]
+        assert [cell for cell in cells if cell[:1] in ("=", "@", "\t", "\r")] == []
+        assert [cell for cell in cells if cell[:1] in ("+", "-") and not is_number(cell)] == []
+    rows = pd.read_csv(folder / "rows.csv", dtype={"row": str}, keep_default_na=False)
+    assert rows["row"][:3].tolist() == ["'=1+1", "+1", "'-x"]
+    assert rows["row"].map(from_text).tolist() == model.row_names_.tolist()
+    np.testing.assert_allclose(rows.drop(columns="row"), fitted._row_weights)
+    found = pd.read_csv(folder / "correlations.csv")["correlation"]
+    assert (found < 0).any()  # numbers stay numbers
+
+
+def is_number(cell):
+    try:
+        return np.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_come_back(name):
+    assert from_text(as_text(name)) == name
 
 
 def test_csv_of_uncorrelated_models_has_no_correlations(uncorrelated, tmp_path):

@@ -57,6 +57,7 @@ def demo(
     """
     from cormorant import load_nyt
     from cormorant.explore import export, page, tables
+    from cormorant.explore.spreadsheets import write_table
 
     check_output(out, force, folder=True)
     counts = load_nyt()
@@ -73,7 +74,7 @@ def demo(
         _save_fits(found, counts, folder)
         written = export.flat_lists(components), export.flat_lists(pairs), found.table().reset_index()
         for name, table in zip(TABLES, written, strict=True):
-            table.to_csv(folder / name, index=False)
+            write_table(table, folder / name)
         page.write(cnpf, folder / PAGE, title="New York Times articles")
         figures = _draw(found, folder)
         record |= {"command": "demo", "quick": quick, "seed": SEED, "models": found.records}
