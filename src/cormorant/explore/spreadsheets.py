@@ -1,6 +1,6 @@
 """Tables as CSV in which no name is a formula.
 
-A spreadsheet program computes a cell that begins with = + - @ or a tab, and names come from data, which may be anybody's.
+A spreadsheet program computes a cell that begins with = + - @ or a tab, and names come from data, which are anybody's.
 Such text gets a single quote in front, as OWASP advises, and is text. Numbers stay as they are.
 """
 
