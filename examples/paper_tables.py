@@ -21,7 +21,6 @@ from typing import Any
 PAGE = Path(__file__).parents[1] / "docs" / "paper_tables.md"
 CORMORANT = Path(sys.executable).with_name("cormorant")
 FIT_NYT = ("fit", "nyt", "--components", "100", "--seed", "1")
-LETTERS = 44  # of a column's name
 
 
 def ask(*arguments: str | Path) -> dict[str, Any]:
@@ -37,9 +36,9 @@ def table(header: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Names in a line; long ones are cut, and a bar does not end the cell."""
-    short = (name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip()}…" for name in names)
-    return "; ".join(short).replace("|", "\\|") if any(" " in name for name in names) else ", ".join(names)
+    """Names in a line, between them what they do not hold; a bar does not end the cell."""
+    between = "; " if any(" " in name for name in names) else ", "
+    return between.join(names).replace("|", "\\|")
 
 
 def pairs(fit: Path, sign: str, number: int = 10) -> str:

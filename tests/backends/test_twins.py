@@ -1,5 +1,7 @@
 """Compiled functions against their NumPy twins, in both precisions and for any number of threads."""
 
+import threading
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -266,6 +268,16 @@ def test_ranges_cover_every_row_once(n_jobs, offsets):
 
     Threads(n_jobs).over_rows(work, np.array(offsets))
     assert_array_equal(seen, 1)
+
+
+def test_one_row_is_not_handed_to_a_thread():
+    """It would cost many times what the row does: looking up one row took seconds."""
+    threads, seen = Threads(3), []
+    threads.over_rows(lambda first, last: seen.append(threading.get_ident()), np.array([0, 9]))
+    assert seen == [threading.get_ident()]
+    submitted = threads._workers._threads
+    threads.product(np.ones((1, 2)), np.ones((2, 2)))
+    assert not submitted
 
 
 def test_n_jobs_means_what_scikit_learn_says():

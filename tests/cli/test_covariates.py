@@ -9,6 +9,8 @@ import pytest
 
 import cormorant as library
 from cormorant.cli import run
+from cormorant.cli.known_rows import load_covariates
+from cormorant.explore.spreadsheets import write_table
 
 from .conftest import SMALL
 
@@ -53,6 +55,15 @@ def test_csv(cormorant, made, counts_file, weights, workplace):
     assert json.loads(Path("tables/run.json").read_text())["covariates"] == str(made / "rows.csv")
     assert cormorant("export", made / "fit", "--out", "own").code == 0  # the rows of the fit need none
     assert len(pd.read_csv("own/rows.csv")) == 240
+
+
+def test_rows_are_found_by_names_as_we_write_them(counts, tmp_path):
+    """A name that spreadsheet programs would compute has a quote in front in our own tables."""
+    names = ["=1+1", "-x", "plain"]
+    some = counts.rows([0, 1, 2]).named(row_names=names)
+    write_table(pd.DataFrame({"row": names[::-1], "age": [3.0, 2.0, 1.0]}), tmp_path / "rows.csv")
+    assert "'=1+1" in (tmp_path / "rows.csv").read_text()
+    assert load_covariates(tmp_path / "rows.csv", some)["age"].tolist() == [1.0, 2.0, 3.0]
 
 
 def test_h5ad(cormorant, made, counts_file, weights, workplace):

@@ -119,6 +119,26 @@ class TestEncoding:
         with pytest.raises(ValueError, match=said):
             Encoding.learn(covariates, None, 20)
 
+    @pytest.mark.parametrize("bad", ["n/a", "4o", ""])
+    def test_text_among_numbers_is_told(self, bad):
+        """One cell would make a level of every age."""
+        frame = frame_of(20)
+        frame["age"] = [*frame["age"].iloc[:7].astype(str), bad, *frame["age"].iloc[8:].astype(str)]
+        said = f"age has numbers in 19 rows and text in 1, '{bad}' in row 7 first.*C\\(age\\)"
+        for formula in (None, "~ age + C(sex)", "~ age:sex"):
+            with pytest.raises(ValueError, match=said):
+                Encoding.learn(frame, formula, 20)
+        assert len(Encoding.learn(frame, "~ C(age)", 20)[0].names) == 19  # asked for
+        encoding, _ = Encoding.learn(frame_of(20), "~ age + C(sex)", 20)
+        with pytest.raises(ValueError, match=said):
+            encoding.encode(frame, 20)
+
+    def test_levels_may_be_numbers(self):
+        groups = pd.DataFrame({"group": [*"12345+" * 4]})
+        assert len(Encoding.learn(groups, None, 24)[0].names) == 5
+        years = pd.DataFrame({"year": pd.Categorical([*map(str, range(19)), "later"])})
+        assert len(Encoding.learn(years, None, 20)[0].names) == 19
+
     def test_odd_names_of_columns_are_taken_as_they_are(self):
         frame = frame_of(20)[["age", "sex"]].rename(columns={"age": "age.years", "sex": "sex (f, m)"})
         encoding, theta = Encoding.learn(frame, None, 20)

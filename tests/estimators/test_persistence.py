@@ -185,10 +185,11 @@ def test_no_model_there(saved, tmp_path):
 
 def test_files_from_before_the_checksum_are_read(saved, tmp_path):
     document = json.loads((saved / "model.json").read_text())
-    del document["fitted"]["interrupted_"]
+    del document["fitted"]["interrupted_"], document["fitted"]["traces_"]
     _forge(saved, fitted=document["fitted"])
     model = load(saved)
     assert not model.interrupted_
+    assert model.traces_ == []
     model.save(tmp_path / "again")
 
 

@@ -6,10 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from cormorant import CNPF, HGP, load
 from cormorant.datasets import simulate
 from cormorant.estimators import ESTIMATORS, TruncationWarning
+from cormorant.estimators.chains import sampled_correlation
+from cormorant.inference.samples import Sample
+from cormorant.inference.state import Globals
+from cormorant.models.cnpf import Hyperparameters
+from cormorant.models.kernels import Linear
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +48,18 @@ def test_what_a_sampler_leaves(fitted, truth):
     assert [len(chain) for chain in fitted.samples_] == [5, 5]
     assert "made all 30 sweeps of 2 chains" in fitted.stop_reason_
     assert {"total", "alpha", "a0", "effective_components"} <= set(fitted.diagnostics_)
+    assert [{len(values) for values in trace.values()} for trace in fitted.traces_] == [{20}, {20}]  # not the burn-in
+    assert all(trace.keys() == fitted.diagnostics_.keys() for trace in fitted.traces_)
     assert all(value["rhat"] > 0.9 and value["ess"] > 0 for value in fitted.diagnostics_.values())
     assert fitted.components_.shape == (6, 60)
     assert np.isclose(fitted.usage_.sum(), 1.0)
     if fitted.locations_.shape[1]:
         low, high = fitted.correlation_interval_
-        assert (low <= high).all()
-        assert np.allclose(np.diag(low), 1.0)
+        assert (low <= fitted.correlation_).all()
+        assert (fitted.correlation_ <= high).all()
+        assert np.array_equal(fitted.correlation_, fitted.correlation_.T)
+        for rho in (fitted.correlation_, low, high):
+            assert np.allclose(np.diag(rho), 1.0)
     else:
         assert not hasattr(fitted, "correlation_interval_")
 
@@ -69,6 +80,7 @@ def test_saving_keeps_the_samples(fitted, truth, tmp_path):
     again = load(fitted.save(tmp_path / "fit"))
     assert again.perplexity(truth.counts, 0.5) == fitted.perplexity(truth.counts, 0.5)
     assert again.diagnostics_ == fitted.diagnostics_
+    assert again.traces_ == fitted.traces_
     assert again.inference_ == "gibbs"
     if fitted.locations_.shape[1]:
         assert np.array_equal(again.correlation_interval_, fitted.correlation_interval_)
@@ -185,6 +197,38 @@ def test_intervals_of_planted_correlations():
     same = np.outer([1, 1, -1, -1], [1, 1, -1, -1]) > 0
     assert (high[same] > 0).all()
     assert (low[~same] < 0).all()
+
+
+def sample(locations, counts):
+    """One draw of three components."""
+    rest = Globals(np.zeros((0, 3)), np.ones(3), np.ones(3), np.array(locations, float), 1.0, 1.0, HYPER)
+    return Sample(sparse.csr_matrix(counts), rest)
+
+
+HYPER = Hyperparameters(0.1, 1.0, 1.0, 1.0)
+EAST, NORTH, WEST = [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]
+OWN = 9 * np.eye(3)  # each component has a column of its own
+
+
+def test_correlations_are_means_over_the_chains_that_found_both():
+    first = [sample([EAST, EAST, EAST], OWN) for _ in range(2)]
+    other = [sample([EAST, NORTH, WEST], OWN), sample([EAST, NORTH, WEST], OWN)]
+    mean, low, high = sampled_correlation([first, other], Linear())
+    assert mean[0, 1] == pytest.approx(0.5)  # 1 and 1, 0 and 0
+    assert (low[0, 2], mean[0, 2], high[0, 2]) == pytest.approx((-1, 0, 1))
+    astray = [sample([EAST, NORTH, WEST], OWN[:, [0, 2, 2]]) for _ in range(2)]  # has no counterpart of 1
+    mean, low, high = sampled_correlation([first, astray], Linear())
+    assert (low[0, 1], mean[0, 1], high[0, 1]) == pytest.approx((1, 1, 1))
+    assert mean[0, 2] == pytest.approx(0)
+    np.testing.assert_allclose(np.diag(mean), 1.0)
+
+
+def test_an_interval_holds_its_mean():
+    """One draw in forty, far from all others."""
+    draws = [sample([EAST, EAST, EAST], OWN)] * 39 + [sample([EAST, WEST, EAST], OWN)]
+    mean, low, high = sampled_correlation([draws], Linear())
+    assert mean[0, 1] == pytest.approx(0.95)
+    assert low[0, 1] <= mean[0, 1] <= high[0, 1]
 
 
 def _unit(a):

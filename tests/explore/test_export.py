@@ -1,8 +1,10 @@
 """What other programs read back is what the fit has."""
 
+import csv
 import sys
 import warnings
 import xml.etree.ElementTree as ElementTree
+from copy import copy
 from types import SimpleNamespace
 
 import networkx
@@ -10,9 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cormorant.estimators.chains import are_found
 from cormorant.explore import export
 from cormorant.explore.graph import correlation_graph
 from cormorant.explore.inference_data import inference_data
+from cormorant.explore.spreadsheets import as_text, from_text
 
 
 def test_csv(fitted, counts, tmp_path):
@@ -26,6 +30,39 @@ def test_csv(fitted, counts, tmp_path):
     assert len(pd.read_csv(folder / "columns.csv")) == 4 * 12
     some = export.write_csv(fitted, tmp_path / "some", counts.rows([1, 2]))
     assert pd.read_csv(some / "rows.csv")["row"].tolist() == ["row 1", "row 2"]
+
+
+HOSTILE = ["=1+1", "+1", "-x", "@SUM(A1)", "\t=1", "'=1", "-5", "plain", "it's", "a=b", "", "-1.5e3"]
+
+
+def test_names_are_no_formulas(fitted, counts, tmp_path):
+    model = copy(fitted)
+    model.column_names_ = np.array(HOSTILE, dtype=object)
+    model.row_names_ = np.array([*HOSTILE, *counts.row_names[12:]], dtype=object)
+    folder = export.write_csv(model, tmp_path / "out")
+    for file in folder.iterdir():
+        with file.open(newline="", encoding="utf-8") as lines:
+            cells = [cell for line in csv.reader(lines) for cell in line]
+        assert [cell for cell in cells if cell[:1] in ("=", "@", "\t", "\r")] == []
+        assert [cell for cell in cells if cell[:1] in ("+", "-") and not is_number(cell)] == []
+    rows = pd.read_csv(folder / "rows.csv", dtype={"row": str}, keep_default_na=False)
+    assert rows["row"][:3].tolist() == ["'=1+1", "+1", "'-x"]
+    assert rows["row"].map(from_text).tolist() == model.row_names_.tolist()
+    np.testing.assert_allclose(rows.drop(columns="row"), fitted._row_weights)
+    found = pd.read_csv(folder / "correlations.csv")["correlation"]
+    assert (found < 0).any()  # numbers stay numbers
+
+
+def is_number(cell):
+    try:
+        return np.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_come_back(name):
+    assert from_text(as_text(name)) == name
 
 
 def test_csv_of_uncorrelated_models_has_no_correlations(uncorrelated, tmp_path):
@@ -136,8 +173,10 @@ def test_arviz_of_samples(sampled, counts):
     assert dict(data.posterior.sizes) == {"chain": 2, "draw": 8, "component": 4, "column": 12, "other": 4, "row": 3}
     np.testing.assert_array_equal(data.posterior["w"], [[g.weights for g in chain] for chain in globals_])
     np.testing.assert_array_equal(data.posterior["alpha"], [[g.alpha for g in chain] for chain in globals_])
-    low, high = np.quantile(data.posterior["correlation"][0], [0.05, 0.95], axis=0)
-    np.testing.assert_allclose([low, high], sampled.correlation_interval_, atol=1e-12)
+    rho, found = data.posterior["correlation"].to_numpy(), are_found(sampled.samples_[1], sampled.samples_[0])
+    assert found.sum() >= 3  # of four, for three that were planted
+    both = np.outer(found, found)
+    np.testing.assert_allclose(rho.mean(axis=(0, 1))[both], sampled.correlation_[both], atol=1e-12)
     a, mean = data.posterior["a"].to_numpy(), np.array([[g.atom_mean.T for g in chain] for chain in globals_])
     std = np.array([[(np.sqrt(g.atom_shape) / g.atom_rate).T for g in chain] for chain in globals_])
     # Over all 2 x 8 x 4 x 12 draws the scores have mean 0; their standard error is one over the root of their number.

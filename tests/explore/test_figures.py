@@ -79,6 +79,20 @@ def test_heatmap_of_two_components(model, ax):
     assert ax.get_images()[0].get_array().shape == (2, 2)
 
 
+def test_labels_of_the_heatmap_are_whole():
+    """Names as long as those of diagnoses have room beside the cells."""
+    name = "Hypertensive chronic kidney disease, unspecified, stage I-IV"
+    model = many(20)
+    model.column_names_ = np.array([f"{name[:-2]}{i:2d}" for i in range(20)], dtype=object)
+    ax = figures.correlation_heatmap(model, among=20)
+    renderer = draw(ax).get_renderer()
+    labels = ax.get_yticklabels()
+    assert all(label.get_text().startswith(name[:-2]) for label in labels)
+    assert min(label.get_window_extent(renderer).x0 for label in labels) >= 0
+    cells = ax.get_window_extent(renderer)
+    assert cells.width > 0.15 * 20 * ax.figure.dpi  # and the cells keep theirs
+
+
 def test_dollars_are_dollars(model, ax):
     figures.correlation_heatmap(model, ax, among=4)
     labels = ax.get_yticklabels()
@@ -213,6 +227,38 @@ def test_convergence_of_chains(model, ax):
     np.testing.assert_array_equal(second.get_xydata(), [[5, 29], [10, 19]])
     assert first.get_color() == second.get_color()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cnpf"]
+
+
+def test_convergence_of_a_sampled_model_shows_its_chains(sampled, ax):
+    figures.convergence(sampled, ax)
+    start, *panels = ax.figure.axes
+    assert start is ax
+    assert start.get_ylabel() == "evidence lower bound"  # there are too few rows to keep some aside
+    titles = {"total", "alpha", "a0", "effective components", "location variance"}
+    assert {panel.get_title().split("\n")[0] for panel in panels} == titles
+    for name, panel in zip(sampled.traces_[0], panels, strict=True):
+        for line, trace in zip(panel.get_lines(), sampled.traces_, strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), trace[name])
+        found = sampled.diagnostics_[name]
+        assert panel.get_title().endswith(f"R-hat {found['rhat']:.2f}, ESS {found['ess']:.0f}")
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_panels_of_the_chains_do_not_meet(sampled, layout):
+    page = Figure(figsize=(8.5, 6), layout=layout)
+    ax = page.add_subplot() if layout else page.add_axes((0.1, 0.1, 0.85, 0.85))
+    figures.convergence({"cnpf": sampled, "again": sampled}, ax)
+    renderer = draw(ax).get_renderer()
+    assert len(page.axes) == 11
+    boxes = [panel.get_tightbbox(renderer) for panel in page.axes]
+    assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[i + 1 :])
+
+
+def test_traces_too_short_to_tell(ax):
+    short = handmade(np.eye(2), [0.5, 0.5], traces_=[{"a0": [1.0]}])
+    short.diagnostics_ = {"a0": {"rhat": float("nan"), "ess": float("nan")}}
+    figures.convergence(short, ax)
+    assert ax.figure.axes[1].get_title() == "a0\nR-hat -, ESS -"
 
 
 def test_convergence_by_the_bound(model, uncorrelated, ax):

@@ -93,12 +93,12 @@ def test_checks(with_covariates, counts, theta):
 
 def test_lookup(with_covariates, counts, theta, weights):
     lookup = RowLookup(with_covariates, counts, theta)
-    assert lookup.has_rows_of_fit
+    assert lookup.places is not None
     profile = lookup.profile(3)
     assert profile["components"][0]["weight"] == pytest.approx(weights[1].max(), rel=1e-3)
     following = with_covariates.top_columns(counts.rows([3]), 12, covariates=theta[[3]])
     assert [entry["name"] for entry in profile["next"]] == following["column"].tolist()
-    assert not RowLookup(with_covariates, counts, theta[::-1]).has_rows_of_fit
+    assert RowLookup(with_covariates, counts, theta[::-1]).places is None
     with make_server(with_covariates, counts=counts, covariates=theta) as server:
         assert server.lookup.n_rows == 150
 

@@ -44,6 +44,10 @@ def test_short_names():
     assert short_name("a\n b\tc") == "a b c"
     assert short_name("abcdef", 4) == "abc…"
     assert short_name("ab def", 4) == "ab…"
+    assert short_name("one two three", 9) == "one two…"  # words are not cut where there are several
+    assert short_name("one two three", 7) == "one…"
+    assert short_name("one two, three", 11) == "one two…"
+    assert all(len(short_name("one two, three", letters)) <= letters for letters in range(1, 20))
 
 
 def test_n_is_checked(model):

@@ -3,6 +3,7 @@
 import http.client
 import json
 import logging
+import re
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cormorant.explore.serve import ADDRESS, make_server, serve
@@ -51,6 +53,19 @@ def test_rows(server):
     assert json.loads(ask(server, "/api/rows")[1])["rows"] == []
     profile = json.loads(ask(server, "/api/row/1")[1])
     assert profile["name"] == "second"
+
+
+def test_rows_that_stand_for_a_component_can_be_looked_up_among_those_held_out(counts, fitted):
+    """They bear the numbers that they have among the rows given, not those that they had in the fit."""
+    moved = counts.rows(np.r_[np.arange(3), np.arange(len(counts))]).named(
+        row_names=["new", "newer", "newest", *counts.row_names]
+    )
+    with make_server(fitted, counts=moved) as server:
+        shown = json.loads(re.search(rb'id="data"[^>]*>(.*?)</script>', server.page)[1])
+    assert shown["rowsLinked"]
+    for component in shown["components"]:
+        for number, name, _ in component["rows"]:
+            assert moved.row_names[number] == name
 
 
 def test_only_loopback(server):

@@ -82,6 +82,8 @@ def test_every_model_is_simulated_fitted_saved_and_repeated(name, likelihood, in
     assert loaded.score(y) == model.score(y)
     assert loaded.get_params() == model.get_params()
     assert loaded.stop_reason_ == model.stop_reason_
+    assert loaded.traces_ == model.traces_
+    assert bool(model.traces_) == (inference == "gibbs")
 
 
 @pytest.mark.parametrize(("name", "likelihood", "inference"), CONTRACT)

@@ -11,6 +11,7 @@ from cormorant.inference import predictive
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.rows import Rows
 from cormorant.inference.samples import Collector, Sample
+from cormorant.inference.structured import Structured
 from cormorant.models import cnpf
 
 MODELS = ("cnpf", "softplus-cnpf", "scaled-hgp", "hgp")
@@ -165,6 +166,14 @@ class TestSampledPosterior:
             shown = problem.rows.take(np.flatnonzero(problem.y.sum(axis=1)))
             found.append(predictive.column_probabilities(posterior, shown))
         assert np.array_equal(*found) == learned
+
+    def test_rows_that_all_show_something_do_not_ask_for_the_prior(self, sampled, monkeypatch):
+        """It is an average over thousands of draws for every sample, and most of what a single row would take."""
+        problem, posterior = sampled
+        shows = problem.rows.take(np.flatnonzero(problem.y.sum(axis=1) > 0)[:1])
+        p = predictive.column_probabilities(posterior, shows)
+        monkeypatch.setattr(Structured, "prior_mean", None)
+        assert_array_equal(predictive.column_probabilities(posterior, shows), p)
 
     def test_long_chains_agree_with_the_exact_posterior_mean(self, make_problem):
         """HGP with one component a count can belong to: x ~ Gamma(w + n, 1 + A), so p is known in closed form."""

@@ -89,7 +89,7 @@ class Threads:
     def over_rows(self, function: Callable[[int, int], None], offsets: np.ndarray) -> None:
         """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the work before each."""
         n_rows = len(offsets) - 1
-        if self._pool is None:
+        if self._pool is None or n_rows < 2:  # handing one row to a thread takes longer than the row
             function(0, n_rows)
             return
         targets = np.linspace(offsets[0], offsets[-1], 4 * self.count + 1)[1:-1]
@@ -108,7 +108,7 @@ class Threads:
             np.matmul(a[first : first + size], b, out=out[first : first + size])
 
         starts = range(0, a.shape[0], size)
-        for _ in map(work, starts) if self._pool is None else self._pool.map(work, starts):
+        for _ in map(work, starts) if self._pool is None or len(starts) < 2 else self._pool.map(work, starts):
             pass
         return out
 

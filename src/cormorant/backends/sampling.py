@@ -243,7 +243,9 @@ class Sampling:
 
 def _pad(a):
     """In single precision, with columns of zeros, so that the sums come in fours."""
-    return np.pad(np.asarray(a, np.float32), ((0, 0), (0, padded(a.shape[1]) - a.shape[1])))
+    out = np.zeros((len(a), padded(a.shape[1])), np.float32)
+    out[:, : a.shape[1]] = a
+    return out
 
 
 def _ids(ids, n):

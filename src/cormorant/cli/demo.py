@@ -57,6 +57,7 @@ def demo(
     """
     from cormorant import load_nyt
     from cormorant.explore import export, page, tables
+    from cormorant.explore.spreadsheets import write_table
 
     check_output(out, force, folder=True)
     counts = load_nyt()
@@ -73,7 +74,7 @@ def demo(
         _save_fits(found, counts, folder)
         written = export.flat_lists(components), export.flat_lists(pairs), found.table().reset_index()
         for name, table in zip(TABLES, written, strict=True):
-            table.to_csv(folder / name, index=False)
+            write_table(table, folder / name)
         page.write(cnpf, folder / PAGE, title="New York Times articles")
         figures = _draw(found, folder)
         record |= {"command": "demo", "quick": quick, "seed": SEED, "models": found.records}
@@ -131,7 +132,7 @@ def _draw(found: Comparison, folder: Path) -> list[str]:
         "graph.png": _page((10.0, 8.0), lambda ax: figures.correlation_graph(cnpf, ax), frame=False),
         "components.png": _page((8.0, 5.0), lambda ax: figures.component_panels(cnpf, ax), frame=False),
         "weights.png": _page((6.5, 3.2), lambda ax: figures.sorted_weights(cnpf, ax)),
-        "convergence.png": _page((6.5, 3.2), lambda ax: figures.convergence(found.models, ax)),
+        "convergence.png": _page((8.5, 6.0), lambda ax: figures.convergence(found.models, ax)),
         "comparison.png": _page((6.5, 2.4), lambda ax: figures.model_comparison(found.table(), ax)),
     }
     for name, drawing in drawings.items():

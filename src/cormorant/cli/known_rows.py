@@ -29,6 +29,8 @@ def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
         return None
     import pandas as pd
 
+    from cormorant.explore.spreadsheets import from_text
+
     if not source.is_file():
         raise FileNotFoundError(f"--covariates {source} is not a file; give a table (csv, tsv) with a header.")
     try:
@@ -39,7 +41,7 @@ def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
             f"--covariates {source} must be a table (csv, tsv) with a header and a line a row; it could not be read: "
             f"{reason}."
         ) from None
-    first = table[table.columns[0]].astype(str)
+    first = table[table.columns[0]].astype(str).map(from_text)  # the file may be one that we wrote
     if counts.row_names is not None and set(counts.row_names) <= set(first):
         if first.duplicated().any():
             twice = first[first.duplicated()].iloc[0]

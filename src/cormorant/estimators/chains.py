@@ -26,6 +26,7 @@ from cormorant.models.kernels import Kernel
 logger = logging.getLogger("cormorant")
 WANTED_RHAT = 1.1
 MOST_AN_ENTRY = 16  # counts, on average: where there are more, it is cheaper to share each entry's out together
+ALIKE = 0.5  # cosine of the columns' counts, from which on components of two chains are taken for the same
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Sampled:
     chains: list[list[Sample]]
     globals: Globals
     diagnostics: dict[str, dict[str, float]]
+    traces: list[dict[str, list[float]]]
     history: tuple[loop.Info, ...]
     reason: str
     interrupted: bool = False
@@ -143,14 +145,15 @@ def gather(runs: list[Run], kernel: Kernel) -> Sampled:
         kept = [[Sample.of(next(run.end for run in runs if run.end).state.globals)]]
     first = summarise(kept[0], kernel)
     chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
-    found = diagnose([collector.traces for collector in collectors])
+    traces = [collector.traces for collector in collectors]
+    found = diagnose(traces)
     worst = largest_rhat(found)
     if worst > WANTED_RHAT:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
     n_chains = len(kept)
     if not interrupted:
         reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
-    return Sampled(chains, first, found, history, reason, bool(interrupted))
+    return Sampled(chains, first, found, traces, history, reason, bool(interrupted))
 
 
 def largest_rhat(diagnostics: dict[str, dict[str, float]]) -> float:
@@ -170,12 +173,35 @@ def diagnose(traces: list[dict[str, list[float]]]) -> dict[str, dict[str, float]
     return found
 
 
-def correlation_interval(samples: list[Sample], kernel: Kernel, n_components: int, level: float = 0.9) -> np.ndarray:
-    """Equal-tailed credible intervals of rho_km over the samples of a chain: low and high, 2 x T x T."""
+def sampled_correlation(chains: list[list[Sample]], kernel: Kernel, level: float = 0.9) -> np.ndarray:
+    """Mean of rho_km over the samples of all chains, and the ends of its equal-tailed credible interval: 3 x T x T.
+
+    Chains need not find the same components. Where one has no counterpart of a component of the first, it has nothing
+    to say of its pairs, and the first chain's samples stand in. An interval holds its mean, however skewed the samples.
+    """
+    first = _correlations(chains[0], kernel)
+    draws = [first]
+    for chain in chains[1:]:
+        known = are_found(chain, chains[0])
+        drawn = _correlations(chain[: len(first)], kernel)
+        draws.append(np.where(np.outer(known, known), drawn, first[: len(drawn)]))
+    every = np.concatenate(draws)
+    mean = every.mean(axis=0)
+    low, high = np.quantile(every, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean)])
+
+
+def _correlations(samples: list[Sample], kernel: Kernel) -> np.ndarray:
+    """rho of each sample."""
     from cormorant.measures import component_correlation
 
     features = (kernel.features(s.rest.locations, s.rest.hyper.sigma_l2) for s in samples)
-    draws = np.stack([component_correlation(phi) for phi in features])
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    more = n_components - low.shape[0]
-    return np.stack([np.pad(low, ((0, more), (0, more))), np.pad(high, ((0, more), (0, more)))])
+    return np.stack([component_correlation(phi) for phi in features])
+
+
+def are_found(samples: list[Sample], reference: list[Sample]) -> np.ndarray:
+    """Which components of a chain, already matched, hold the columns that their counterparts hold (a mask)."""
+    ours, theirs = (sum((s.counts for s in chain[1:]), chain[0].counts) for chain in (samples, reference))
+    norm = [np.sqrt(np.asarray(c.multiply(c).sum(axis=0)).ravel()) for c in (ours, theirs)]
+    product = np.asarray(ours.multiply(theirs).sum(axis=0)).ravel()
+    return product > ALIKE * np.maximum(norm[0] * norm[1], 1e-300)

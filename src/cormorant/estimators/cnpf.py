@@ -85,7 +85,7 @@ class CNPF(Factorization):
         loadings_: What multiplies a row's d in F_uk: l, or of another kernel sigma phi(l), components x features.
         frequencies_: Of "rbf" and "matern", n_frequencies x D; None otherwise.
         correlation_: rho_km = Cov(F_uk, F_um) scaled to a unit diagonal, given mu_u; with the linear kernel
-            l_k . l_m / (|l_k| |l_m|).
+            l_k . l_m / (|l_k| |l_m|). Where it was sampled: its mean over the samples of all chains that found both.
         usage_: Share of the counts that each component holds.
         n_components_used_: The fewest components that together hold 99% of the counts.
         hyperparameters_: The paper's numbers as the fit used them.
@@ -95,9 +95,11 @@ class CNPF(Factorization):
         n_epochs_: How many they are.
         inference_: The scheme that was used.
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
-            unless sampled. Predictions average over them; the attributes above summarise the first chain.
+            unless sampled. Predictions and `correlation_` average over them; the other attributes above summarise the
+            first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
-        correlation_interval_: 90% credible intervals of the correlations (2 x T x T), where they were sampled; too
+        traces_: Those summaries after every sweep of the last two thirds of a chain: a dict of lists a chain.
+        correlation_interval_: 90% credible intervals around `correlation_` (2 x T x T), where it was sampled; too
             narrow while `diagnostics_` shows an R-hat above 1.1 or so: raise n_sweeps for them.
         covariate_names_: Columns that covariates were coded as, where `fit` was given any.
         covariate_effects_: What a unit of each adds to F_uk, components x covariates, relative to the mean over all

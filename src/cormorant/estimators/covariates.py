@@ -19,6 +19,7 @@ from cormorant.estimators.formulas import check_formula, looked_up
 
 FORMULA = "~ age + C(sex)"  # the example that errors give
 MOST_LISTED = 5  # names in an error
+HANDFUL = 10  # values that a column of numbers and text may have as levels without being asked
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
         # Of a name with a dot formulaic says that the part before it is required.
         needed = sorted(names | set(map(str, spec.required_variables)) - {name.partition(".")[0] for name in names})
         _check_columns(frame, needed)
+        _check_numbers(frame[sorted(names & set(frame.columns))])
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is not finite is told below
             warnings.simplefilter("error", DataMismatchWarning)
             matrix = spec.get_model_matrix(frame, context={})
@@ -179,6 +181,19 @@ def _check_columns(frame: pd.DataFrame, needed: list[str]) -> None:
             raise ValueError(
                 f"covariates must have no missing values; {len(missing)} rows lack {name}, row {missing[0]} first. "
                 "Drop those rows, fill them in, or make 'unknown' a level."
+            )
+
+
+def _check_numbers(frame: pd.DataFrame) -> None:
+    """Refuse text in a column of numbers: it would make every value a level, and a column of theta."""
+    for name, column in frame.select_dtypes(["object", "string"]).items():
+        is_text = pd.to_numeric(column, errors="coerce").isna().to_numpy()
+        if 0 < is_text.sum() < len(column) / 2 and column.nunique() > HANDFUL:
+            first = int(np.flatnonzero(is_text)[0])
+            raise ValueError(
+                f"covariates must have numbers or levels in a column; {name} has numbers in {(~is_text).sum()} rows "
+                f"and text in {is_text.sum()}, {column.iloc[first]!r} in row {first} first. Mend or drop those rows; "
+                f"if its {column.nunique()} values are levels, say so by the formula: C({name})."
             )
 
 

@@ -14,7 +14,7 @@ from cormorant.models.features import FeaturePriors
 ARRAYS = ("atoms", "log_odds", "locations", "usage")
 NUMBERS = ("mass", "concentration", "sigma_l2", "noise", "atom_scale", "background_scale", "level")
 FITTED = (
-    "diagnostics_", "history_", "bound_", "n_epochs_", "stop_reason_", "interrupted_", "n_rows_seen_",
+    "diagnostics_", "traces_", "history_", "bound_", "n_epochs_", "stop_reason_", "interrupted_", "n_rows_seen_",
 )  # fmt: skip
 
 
@@ -77,7 +77,8 @@ class FeatureStorageMixin(PersistenceMixin):
         if names["feature_names_in"] is not None:
             estimator.feature_names_in_ = names["feature_names_in"]
         estimator.n_features_in_ = len(g.atoms)
+        fitted = {"traces_": [], **document["fitted"]}  # early files have no traces
         for name in FITTED:
-            setattr(estimator, name, document["fitted"][name])
+            setattr(estimator, name, fitted[name])
         estimator._finish(g, chains, reorder=False)
         return estimator

@@ -158,7 +158,8 @@ class FeatureModel(
             traces.append(collector.traces)
             if interrupted:
                 break
-        self.diagnostics_ = diagnose([t for t in traces if t])
+        self.traces_ = [t for t in traces if t]
+        self.diagnostics_ = diagnose(self.traces_)
         self._finish(summarise(self.model, chains[0]), chains)
         self._record(history, reason, interrupted)
 
@@ -175,7 +176,7 @@ class FeatureModel(
                 memory=outcome.memory,
             )  # fmt: skip
             history += outcome.history
-        self.diagnostics_ = {}
+        self.diagnostics_, self.traces_ = {}, []
         self._finish(_globals(outcome.state), [])
         self._record(history, outcome.reason, outcome.interrupted)
 
@@ -260,6 +261,7 @@ class BetaBernoulliFeatures(FeatureModel):
         samples_: Posterior samples, a list a chain; empty unless sampled. Predictions average over all, the attributes
             above and `transform` over the first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
+        traces_: Those summaries after every sweep that is not dropped: a dict of lists a chain.
         bound_: Last evidence lower bound of structured inference.
         history_: One dict a pass or sweep: its stage, seconds, bound.
         n_epochs_: How many they are.

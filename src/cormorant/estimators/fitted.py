@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cormorant.estimators.chains import Sampled, correlation_interval
+from cormorant.estimators.chains import Sampled, sampled_correlation
 from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.effects import Effects, effect_draws, effects_given_locations, effects_of_draws
 from cormorant.inference.fit import Callback, Info
@@ -22,6 +22,7 @@ from cormorant.inference.start import with_unused
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import PoissonFactorization
+from cormorant.models.kernels import Kernel
 
 USED_SHARE = 0.99  # the components in use are the fewest that together hold this share of the counts
 
@@ -71,7 +72,9 @@ class FittedMixin:
             state = State(g, kept, state.n_steps)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
         self._state, self._globals, self._fitted_scheme = state, g, scheme.solver
-        self._set_samples(scheme, chains, {} if sampled is None else sampled.diagnostics)
+        self._set_samples(scheme, chains)
+        self.diagnostics_ = {} if sampled is None else sampled.diagnostics
+        self.traces_ = [] if sampled is None else sampled.traces
         self._set_effects()
         self.components_ = np.ascontiguousarray(g.atom_mean.T)
         self.components_shape_ = np.ascontiguousarray(g.atom_shape.T)
@@ -81,7 +84,7 @@ class FittedMixin:
         self.alpha_, self.c_, self.beta_ = g.alpha, g.c, g.beta
         self.locations_ = g.locations
         self.loadings_ = scheme.model.kernel.features(g.locations, g.hyper.sigma_l2)
-        self.correlation_ = component_correlation(self.loadings_)
+        self._set_correlation(scheme.model.kernel)
         self.hyperparameters_ = asdict(g.hyper)
         held = np.maximum(g.held_counts, 1e-300)
         self.usage_ = held / held.sum()
@@ -89,16 +92,23 @@ class FittedMixin:
         self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
         self.column_names_ = column_names
 
-    def _set_samples(self, scheme: Scheme, chains: list[list[Sample]], diagnostics: dict[str, Any]) -> None:
+    def _set_samples(self, scheme: Scheme, chains: list[list[Sample]]) -> None:
         """What only a sampler gives; without samples, predictions are made from the one set of globals."""
-        self.samples_, self.diagnostics_ = chains, diagnostics
+        self.samples_ = chains
         self._posterior: Posterior = PointPosterior(scheme.solver, self._globals)
-        self.__dict__.pop("correlation_interval_", None)
         if chains and isinstance(scheme, Gibbs):
             self._posterior = SampledPosterior(scheme, chains)
-            if self._globals.locations.shape[1]:
-                kernel, size = scheme.model.kernel, self._globals.n_components
-                self.correlation_interval_ = correlation_interval(chains[0], kernel, size)
+
+    def _set_correlation(self, kernel: Kernel) -> None:
+        """rho of the locations or, where they were sampled, its mean over the samples, with an interval."""
+        self.correlation_ = component_correlation(self.loadings_)
+        self.__dict__.pop("correlation_interval_", None)
+        if self.samples_ and self.locations_.shape[1]:
+            every = np.stack(3 * [self.correlation_])  # components that came into no sample keep theirs
+            found = sampled_correlation(self.samples_, kernel)
+            size = found.shape[1]
+            every[:, :size, :size] = found
+            self.correlation_, self.correlation_interval_ = every[0], every[1:]
 
     def _set_effects(self) -> None:
         """How covariates move components, where there are any, relative to what they do to all."""

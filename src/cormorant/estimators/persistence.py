@@ -28,6 +28,7 @@ ROW_SETS = ("held_out_rows", "validation_rows")
 FITTED = (
     "inference_",
     "diagnostics_",
+    "traces_",
     "history_",
     "bound_",
     "stop_reason_",
@@ -164,13 +165,14 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         estimator._encoding = Encoding.from_json(document["covariates"])
     estimator.frequencies_ = arrays.get("frequencies")
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
-    sampled = Sampled(chains, g, fitted.get("diagnostics_") or {}, (), "") if chains else None
+    sampled = Sampled(chains, g, {}, [], (), "") if chains else None
     estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)
     estimator._row_weights = arrays.get("row_weights")
     for name in ROW_SETS:
         setattr(estimator, f"{name}_", arrays.get(name, np.array([], dtype=np.int64)))
-    known = {"interrupted_": False, "inference_": estimator.inference_, "diagnostics_": {}}  # early files do not say
-    fitted = {**known, **document["fitted"]}
+    # Early files do not say.
+    known = {"interrupted_": False, "inference_": estimator.inference_, "diagnostics_": {}, "traces_": []}
+    fitted = {**known, **fitted}
     for name in FITTED:
         setattr(estimator, name, fitted[name])
     return estimator

@@ -19,6 +19,7 @@ from cormorant.explore.fitted import named
 from cormorant.explore.given_rows import given_rows
 from cormorant.explore.graph import LEAST, correlation_graph
 from cormorant.explore.row_weights import row_weights
+from cormorant.explore.spreadsheets import write_table
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -33,6 +34,8 @@ def write_csv(
 ) -> Path:
     """A folder of tables: components, their columns, the rows' weights, and the correlations where the model has them.
 
+    Names that a spreadsheet program would take for formulas have a single quote in front (`explore.spreadsheets`).
+
     Args:
         model: A fitted estimator.
         folder: Where to put components.csv, columns.csv, rows.csv and correlations.csv.
@@ -42,11 +45,11 @@ def write_csv(
     """
     weights, names = row_weights(model, X, covariates)
     with new_path(folder, overwrite, CSV_FILES) as made:
-        flat_lists(tables.components(model)).to_csv(made / "components.csv", index=False)
-        tables.component_columns(model, n=25).to_csv(made / "columns.csv", index=False)
-        _weights_table(weights, names).to_csv(made / "rows.csv")
+        write_table(flat_lists(tables.components(model)), made / "components.csv")
+        write_table(tables.component_columns(model, n=25), made / "columns.csv")
+        write_table(_weights_table(weights, names), made / "rows.csv")
         if model.locations_.shape[1]:
-            tables.correlations(model).to_csv(made / "correlations.csv", index=False)
+            write_table(tables.correlations(model), made / "correlations.csv")
     return Path(folder)
 
 
@@ -167,8 +170,9 @@ def _described(model: Any) -> dict[str, Any]:
 
 
 def _weights_table(weights: np.ndarray, names: np.ndarray | None) -> pd.DataFrame:
-    columns = [f"component {k}" for k in range(weights.shape[1])]
-    return pd.DataFrame(weights, index=pd.Index(named(names, range(len(weights))), name="row"), columns=columns)
+    table = pd.DataFrame(weights, columns=[f"component {k}" for k in range(weights.shape[1])])
+    table.insert(0, "row", named(names, range(len(weights))))
+    return table
 
 
 def _write_graph(kind: str, model: Any, path: str | Path, among: int | None, least: float, overwrite: bool) -> Path:

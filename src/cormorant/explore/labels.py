@@ -11,7 +11,7 @@ from cormorant.explore.fitted import FittedModel, by_usage, check_number, larges
 from cormorant.explore.scores import column_scores
 
 CANDIDATES = 10  # columns that a label may fall back on when a more used component has the first ones
-NAME_LETTERS = 36  # longer names are cut
+NAME_LETTERS = 60  # longer names are cut
 LABEL_LETTERS = 40  # longer labels have fewer names
 
 
@@ -50,9 +50,12 @@ def described(model: FittedModel, components: np.ndarray) -> dict[str, Any]:
 
 
 def short_name(name: str, letters: int = NAME_LETTERS) -> str:
-    """One line of at most so many letters."""
+    """One line of at most so many letters: all, or as many whole words as have room (of a long word, its letters)."""
     line = " ".join(name.split())
-    return line if len(line) <= letters else line[: letters - 1].rstrip() + "…"
+    if len(line) <= letters:
+        return line
+    room = line[:letters]  # the ellipsis takes the place of the last letter, or of the space after a word
+    return (room.rsplit(" ", 1)[0] if " " in room else room[:-1]).rstrip(" ,;:([") + "…"
 
 
 def _candidates(telling: list[str], n: int, between: str) -> Iterator[str]:

@@ -95,11 +95,22 @@ def make_server(
         raise ValueError(f"port must be between 0 (any free one) and 65535, got {port}.")
     lookup = RowLookup(model, counts, covariates)
     content = document(model, title=title, among=among)
-    content |= {"served": lookup.n_rows > 0, "rowsLinked": lookup.has_rows_of_fit}
+    content |= {"served": lookup.n_rows > 0, "rowsLinked": lookup.places is not None}
+    if lookup.places is not None:
+        for component in content["components"]:
+            component["rows"] = [_at_place(row, lookup) for row in component["rows"]]
     try:
         return PageServer(port, render(content).encode(), lookup)
     except OSError as error:
         raise OSError(f"cannot listen at {ADDRESS}:{port} ({error.strerror}); choose another port, or 0.") from error
+
+
+def _at_place(row: list[Any], lookup: RowLookup) -> list[Any]:
+    """A row that stands for a component, by its number and name among the rows that can be looked up."""
+    number, _, share = row
+    assert lookup.places is not None  # whoever calls looks
+    place = int(lookup.places[number])
+    return [place, lookup.name(place), share]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -77,7 +77,8 @@ class PointPosterior:
         """One pair."""
         x = infer(self.solver, self.globals, rows).mean
         empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
-        x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
+        if len(empty):  # as much work as many rows
+            x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
         atoms = self.globals.atom_mean
         yield x / (x @ atoms.sum(axis=0))[:, None], atoms
 
@@ -115,7 +116,8 @@ class SampledPosterior:
                 g = self._for_parts(whole)
                 atoms, design = g.atom_mean, self.gibbs.solver.design(g)
                 q = np.empty((rows.n_rows, g.n_components))
-                q[empty] = self.gibbs.solver.prior_mean(whole, of_empty)
+                if len(empty):  # as much work as many rows
+                    q[empty] = self.gibbs.solver.prior_mean(whole, of_empty)
                 for group in groups:
                     view = Visit(g, group.count, atoms.sum(axis=0), design, group.rng, atoms, ids=group.ids, sums=False)
                     q[group.rows] = self._sweep(view, group, dropped + 1)

@@ -16,6 +16,7 @@ pytest.importorskip("playwright.sync_api", reason="pages are tested with playwri
 from playwright.sync_api import expect
 
 LABELS = component_labels(small())
+LONG_NAMES = np.array([f"The name of a diagnosis {i}, without complication" for i in range(4)], dtype=object)
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,7 @@ def files(tmp_path_factory):
         "independent": small(locations_=np.zeros((4, 0))),
         "large": large(),
         "one": small(n_components_used_=1),
+        "long": small(column_names_=LONG_NAMES),
     }
     return {name: page.write(model, folder / f"{name}.html").as_uri() for name, model in models.items()}
 
@@ -50,6 +52,38 @@ def test_the_page_loads(tab):
     expect(tab.locator(".node")).to_have_count(3)
     expect(tab.locator("#lookup")).to_be_hidden()
     assert shown_pairs(tab) == 3
+
+
+def test_edges_run_around_nodes_that_they_only_pass(open_page, tmp_path):
+    """Through a node an edge would seem to end there."""
+    content = page.document(small())
+    content["correlations"]["places"] = [[-100, 0], [100, 0], [0, 0]]  # 2 between 0 and 1, which are joined
+    content["correlations"]["threshold"] = 0.1
+    (tmp_path / "page.html").write_text(page.render(content), encoding="utf-8")
+    tab = open_page((tmp_path / "page.html").as_uri())
+    expect(tab.locator(".node")).to_have_count(3)
+    free = tab.evaluate("""() => {
+        const nodes = [...document.querySelectorAll(".node")].map((node) => {
+            const { e, f } = node.getCTM();
+            return [e, f, Number(node.querySelector(".dot").getAttribute("r"))];
+        });
+        const found = [];
+        for (const path of document.querySelectorAll(".edges:not(.emphasis) path"))
+            for (const one of path.getAttribute("d").split(/(?=M)/)) {
+                const edge = path.cloneNode();
+                edge.setAttribute("d", one);
+                path.parentElement.append(edge);
+                const along = [...Array(101).keys()].map((step) =>
+                    edge.getPointAtLength((step / 100) * edge.getTotalLength()).matrixTransform(edge.getCTM()));
+                edge.remove();
+                const far = (x, y, r, point) => Math.hypot(point.x - x, point.y - y) - r;
+                const passed = nodes.filter(([x, y, r]) => far(x, y, r, along[0]) > 0 && far(x, y, r, along[100]) > 0);
+                for (const node of passed) found.push(Math.min(...along.map((point) => far(...node, point))));
+            }
+        return found;
+    }""")
+    assert len(free) == 3  # every edge passes one node
+    assert min(free) > 0
 
 
 def test_click_shows_a_component(tab):
@@ -249,6 +283,21 @@ def test_the_heatmap_shows_signs_by_colour(tab):
     cells.click(position={"x": (where[1] + 0.5) * cell, "y": (where[0] + 0.5) * cell})
     expect(tab.locator("#heatmap-reading")).to_contain_text("go together: +0.60")
     expect(heading(tab)).to_have_text(LABELS[0])
+
+
+def test_labels_of_the_heatmap_are_whole(open_page, files):
+    tab = open_page(files["long"])
+    tab.click("#tab-heatmap")
+    labels = tab.locator("#heatmap-labels text")
+    expect(labels).to_have_count(3)
+    whole = component_labels(small(column_names_=LONG_NAMES))[:3]
+    assert sorted(labels.all_text_contents()) == sorted(whole)
+    edge = tab.locator("#heatmap-labels").bounding_box()["x"]
+    assert all(label.bounding_box()["x"] >= edge for label in labels.all())
+    tab.set_viewport_size({"width": 950, "height": 800})  # now they have no room, and end with a word
+    expect(labels.first).to_have_text(re.compile(r"[a-z0-9]…$"))
+    words = set(" ".join(whole).replace(",", "").split())
+    assert all(text.rstrip("…").split()[-1] in words for text in labels.all_text_contents())
 
 
 def spread(tab):

@@ -1,8 +1,11 @@
 """Rows by name or number, and what they are made of."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
+from cormorant import Counts
 from cormorant.explore.page.lookup import MOST_FOUND, RowLookup
 
 from .models import large, small
@@ -52,10 +55,31 @@ def test_profile_from_counts(fitted, counts):
 
 
 def test_rows_of_the_fit_are_recognised(fitted, counts):
-    assert RowLookup(fitted).has_rows_of_fit
-    assert RowLookup(fitted, counts).has_rows_of_fit
-    assert not RowLookup(fitted, counts.rows(slice(0, 10))).has_rows_of_fit
-    assert not RowLookup(fitted, counts.rows(np.arange(30)[::-1])).has_rows_of_fit
+    np.testing.assert_array_equal(RowLookup(fitted).places, np.arange(30))
+    np.testing.assert_array_equal(RowLookup(fitted, counts).places, np.arange(30))
+    assert RowLookup(fitted, counts.rows(slice(0, 10))).places is None
+
+
+def test_rows_of_the_fit_are_found_by_name(fitted, counts):
+    backwards = counts.rows(np.arange(30)[::-1])
+    np.testing.assert_array_equal(RowLookup(fitted, backwards).places, np.arange(30)[::-1])
+    others = counts.rows((np.arange(30) + 15) % 30).named(row_names=counts.row_names)
+    assert RowLookup(fitted, others).places is None  # the names, but not the counts
+    twice = backwards.named(row_names=["row-0", *backwards.row_names[1:]])
+    assert RowLookup(fitted, twice).places is None
+
+
+def test_rows_of_the_fit_among_those_held_out(fitted, counts):
+    """All rows are given; the fit saw some of them, without names in their order or called by their numbers."""
+    new = np.array([4, 20])  # where rows stand that the fit did not see
+    everything = Counts.from_csr(counts.rows(np.insert(np.arange(30), new - np.arange(2), 0)).tocsr())
+    rest = np.setdiff1d(np.arange(32), new)
+    nameless, numbered = copy(fitted), copy(fitted)
+    nameless.row_names_, nameless.held_out_rows_ = None, new
+    np.testing.assert_array_equal(RowLookup(nameless, everything).places, rest)
+    order = np.random.default_rng(0).permutation(30)
+    numbered._row_weights, numbered.row_names_ = fitted._row_weights[order], rest[order].astype(str)
+    np.testing.assert_array_equal(RowLookup(numbered, everything).places, rest[order])
 
 
 def test_counts_must_have_the_columns_of_the_fit(fitted, counts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,11 +37,11 @@ def bare(ax: Axes) -> Axes:
     return ax
 
 
-def whole_numbers(ax: Axes) -> None:
-    """Ticks of the horizontal axis at whole numbers only, for what is counted."""
+def whole_numbers(ax: Axes, most: int | Literal["auto"] = "auto") -> None:
+    """Ticks of the horizontal axis at whole numbers only, for what is counted; at most so many steps between them."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_locator(MaxNLocator(most, integer=True, min_n_ticks=1))
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cormorant.explore.figures.frame import PLAIN, axes
+from cormorant.explore.figures.frame import PLAIN, axes, text_width
 from cormorant.explore.fitted import FittedModel, heavily_used, require_correlations
 from cormorant.explore.labels import labels_of
 from cormorant.explore.layout import cluster_order
@@ -29,11 +29,12 @@ def correlation_heatmap(model: FittedModel, ax: Axes | None = None, *, among: in
     chosen = chosen[cluster_order(model.correlation_[np.ix_(chosen, chosen)])]
     size = len(chosen)
     cell, font = (0.17, 7.5) if size <= 60 else (0.1, 4.5)  # inches, points
-    ax = axes(ax, (3.2 + cell * size, 1.0 + cell * size), layout="compressed")
+    labels = [f"{label}  {k}" for label, k in zip(labels_of(model, chosen), chosen, strict=True)]
+    beside = max(text_width(label, font) for label in labels) / 72.0
+    ax = axes(ax, (1.2 + beside + cell * size, 1.0 + cell * size), layout="compressed")
     rho = model.correlation_[np.ix_(chosen, chosen)].copy()
     np.fill_diagonal(rho, np.nan)  # always one: it would only draw the eye
     image = ax.imshow(rho, cmap=DIVERGING, vmin=-1, vmax=1, interpolation="nearest")
-    labels = [f"{label}  {k}" for label, k in zip(labels_of(model, chosen), chosen, strict=True)]
     ax.set_yticks(range(size), labels, fontsize=font, **PLAIN)
     ax.set_xticks(range(size), [str(k) for k in chosen], fontsize=font, rotation=90)
     ax.tick_params(length=0)

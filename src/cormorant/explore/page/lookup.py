@@ -33,7 +33,7 @@ class RowLookup:
             self.n_rows = 0 if self._weights is None else len(self._weights)
             self._names = getattr(model, "row_names_", None)
         self._folded = None if self._names is None else [str(name).casefold() for name in self._names]
-        self.has_rows_of_fit = self._given is None or self._are_of_fit(self._given)
+        self.places = self._places_of_fit()
 
     def name(self, row: int) -> str:
         """The row's name, or its number where the data have no names."""
@@ -79,11 +79,36 @@ class RowLookup:
         following = [{"name": short_name(str(name), NAME_LETTERS), "probability": rounded(p)} for name, p in pairs]
         return {"shows": shows, "next": following}
 
-    def _are_of_fit(self, given: GivenRows) -> bool:
-        """Whether these are the rows that the model was fitted to: as many, with the same weights."""
-        n_rows = given.counts.n_rows
-        if self._weights is None or len(self._weights) != n_rows:
-            return False
-        rows = np.unique(np.linspace(0, n_rows - 1, SAMPLE).astype(np.int64))
-        again, kept = given.take(rows).weights(), self._weights[rows]
+    def _places_of_fit(self) -> np.ndarray | None:
+        """Where the rows of the fit are among those to look up, or None where they are not.
+
+        They may be all rows in their order, those left when some were held out, or be found by their names: of a fit
+        that held rows out, rows without names are called by their numbers.
+        """
+        if self._weights is None:
+            return None
+        n_fitted, n_rows = len(self._weights), self.n_rows
+        if self._given is None:
+            return np.arange(n_fitted)
+        held_out = getattr(self._model, "held_out_rows_", np.array([], dtype=np.int64))
+        rest = np.setdiff1d(np.arange(n_rows), held_out)
+        by_name = _places_by_name(getattr(self._model, "row_names_", None), self._given.counts.numbered().row_names)
+        guesses = (places for places in (by_name, rest) if places is not None and len(places) == n_fitted)
+        return next((places for places in guesses if self._are_at(places, self._given)), None)
+
+    def _are_at(self, places: np.ndarray, given: GivenRows) -> bool:
+        """Whether the rows at these places have the weights that the fit kept, as far as some of them tell."""
+        assert self._weights is not None  # `_places_of_fit` looks
+        rows = np.unique(np.linspace(0, len(places) - 1, SAMPLE).astype(np.int64))
+        again, kept = given.take(places[rows]).weights(), self._weights[rows]
         return bool(np.allclose(again, kept, rtol=SAME, atol=SAME * np.abs(kept).max()))
+
+
+def _places_by_name(names: np.ndarray | None, among: np.ndarray | None) -> np.ndarray | None:
+    """Where each name is, if every one is there once."""
+    if names is None or among is None:
+        return None
+    place = {str(name): i for i, name in enumerate(among)}
+    found = [place.get(str(name), -1) for name in names]
+    is_clear = len(place) == len(among) and -1 not in found
+    return np.array(found, dtype=np.int64) if is_clear else None

@@ -23,6 +23,7 @@ SCRIPTS = (
     "state.js",
     "labels.js",
     "view.js",
+    "edges.js",
     "graph.js",
     "heatmap.js",
     "sticks.js",

@@ -5,7 +5,7 @@ const LABEL_MARGIN = 60; // beside the outermost nodes, on screens with room for
 const SMALLEST_RADIUS = 3.5;
 const TOUCH_RADIUS = 11; // what a finger can hit, however small the node
 const WIDTHS = [0.8, 1.5, 2.3, 3.2]; // of edges, from the threshold to correlation one
-const LABEL_WIDTH = 210;
+const LABEL_WIDTH = 260; // of a label that has no room as a whole
 const KEYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
 class Graph {
@@ -58,6 +58,7 @@ class Graph {
     const { width, height } = this.svg.getBoundingClientRect();
     this.tall = height > width;
     this.edgesStale = true;
+    [this.circles, this.ways] = [null, new Map()]; // ways of edges depend on nothing but where nodes are
     const places = [...COMPONENTS.keys()].map((at) => this.place(at));
     const margins = [this.tall ? NODE_MARGIN : LABEL_MARGIN, NODE_MARGIN];
     const edge = (axis, sign) =>
@@ -92,6 +93,10 @@ class Graph {
 
   drawEdges() {
     this.edgesStale = false;
+    if (!this.circles) {
+      const least = SMALLEST_RADIUS / this.view.base;
+      this.circles = COMPONENTS.map((_, at) => [...this.place(at), Math.max(DATA.correlations.radii[at], least)]);
+    }
     const shown = shownEdges();
     const ofSelected = shown.filter(({ i, j }) => i === state.selected || j === state.selected);
     this.edges.replaceChildren(...this.paths(shown));
@@ -108,9 +113,20 @@ class Graph {
     });
     return [...groups].map(([key, group]) => {
       const [sign, step] = key.split(" ");
-      const line = ({ i, j }) => `M${this.place(i).join(" ")}L${this.place(j).join(" ")}`;
-      return svgElement("path", { class: sign, "stroke-width": WIDTHS[step] + wider, d: group.map(line).join("") });
+      const d = group.map(({ i, j }) => this.way(i, j)).join("");
+      return svgElement("path", { class: sign, "stroke-width": WIDTHS[step] + wider, d });
     });
+  }
+
+  /** An edge as a curve around the nodes between its ends. */
+  way(i, j) {
+    const key = i * COMPONENTS.length + j;
+    if (!this.ways.has(key)) {
+      const [a, b] = [this.circles[i], this.circles[j]];
+      const middle = middleAround(a, b, this.circles);
+      this.ways.set(key, `M${a[0]} ${a[1]}Q${middle.join(" ")} ${b[0]} ${b[1]}`);
+    }
+    return this.ways.get(key);
   }
 
   drawLabels() {
@@ -187,7 +203,8 @@ const labelTexts = (() => {
     const names = label.split(between);
     const beginnings = names.map((_, n) => names.slice(0, names.length - n).join(between));
     const alone = (text) => COMPONENTS.filter((other) => `${other.label}${between}`.startsWith(text + between)).length === 1;
-    return beginnings.filter((text, n) => n === 0 || alone(text)).map((text) => fitText(text, LABEL_WIDTH));
+    const wanted = beginnings.filter((text, n) => n === 0 || alone(text));
+    return [...new Set([...wanted, ...wanted.map((text) => fitText(text, LABEL_WIDTH))])];
   };
   return (at) => {
     if (!known.has(at)) known.set(at, texts(COMPONENTS[at]));

@@ -1,7 +1,9 @@
 // The heatmap: one pixel of a canvas a pair, enlarged; components that go together are side by side.
 
 const LABELLED_CELL = 12; // pixels of a cell that has room for a label
-const HEATMAP_LABELS = 210;
+const LABEL_SHARE = 0.45; // of the width: labels take what they need, but not more
+const LABEL_ROOM = 10; // around a label
+const NARROW = 420; // a screen without room for labels beside the cells
 
 class Heatmap {
   constructor(box) {
@@ -23,10 +25,12 @@ class Heatmap {
     if (!width || width === this.width) return;
     this.width = width;
     const height = Math.max(window.innerHeight - 230, 280);
-    const size = (labels) => Math.min(width - labels, Math.max(height, LABELLED_CELL * this.n));
-    const labelled = width > 2 * HEATMAP_LABELS && size(HEATMAP_LABELS) / this.n >= LABELLED_CELL;
-    this.left = labelled ? HEATMAP_LABELS : 0;
-    this.side = labelled ? size(HEATMAP_LABELS) : Math.min(width, height);
+    const longest = Math.max(...COMPONENTS.map(({ label }) => textWidth(label, true)));
+    const labels = Math.min(Math.ceil(longest) + LABEL_ROOM, LABEL_SHARE * width);
+    const side = Math.min(width - labels, Math.max(height, LABELLED_CELL * this.n));
+    const labelled = width > NARROW && side / this.n >= LABELLED_CELL;
+    this.left = labelled ? labels : 0;
+    this.side = labelled ? side : Math.min(width, height);
     this.cell = this.side / this.n;
     Object.assign(this.canvas.style, { width: `${this.side}px`, height: `${this.side}px`, marginLeft: `${this.left}px` });
     this.drawLabels();
@@ -53,7 +57,7 @@ class Heatmap {
         class: component === state.selected ? "strong" : null,
         onclick: () => select(component),
       },
-      fitText(COMPONENTS[component].label, this.left - 10)
+      fitText(COMPONENTS[component].label, this.left - LABEL_ROOM)
     );
   }
 

@@ -18,12 +18,18 @@ const textWidth = (() => {
   };
 })();
 
-/** The text, or as much of it as fits with an ellipsis. */
+/** The text, or as many of its words as fit with an ellipsis (of a long word, its letters). */
 function fitText(text, width) {
   if (textWidth(text) <= width) return text;
-  const letters = [...text];
-  while (letters.length > 1 && textWidth(`${letters.join("")}…`) > width) letters.pop();
-  return `${letters.join("").trimEnd()}…`;
+  for (const between of [" ", ""]) {
+    const parts = text.split(between);
+    while (parts.length > 1) {
+      parts.pop();
+      const shorter = `${parts.join(between).replace(/[ ,;:([]+$/, "")}…`;
+      if (textWidth(shorter) <= width) return shorter;
+    }
+  }
+  return "…";
 }
 
 /** Boxes around a node in which this text could stand, the best first. */
