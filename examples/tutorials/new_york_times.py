@@ -38,7 +38,7 @@ print(counts)
 # - `scaled-hgp`: not at all, but every article has a length of its own;
 # - `cnpf`: through a Gaussian for each article, read at the components' locations. That carries the correlations.
 #
-# One chain of the sampler and fifty components keep this short. The defaults (four chains, up to 200 components)
+# One chain of the sampler and fifty components keep this short. The defaults (eight chains, up to 200 components)
 # predict better and take longer.
 
 # %%

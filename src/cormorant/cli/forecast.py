@@ -80,7 +80,8 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
         return Work(estimator.max_epochs + race, batches=batches)
     given = estimator.n_chains, estimator.n_sweeps, estimator.n_samples
     chains = resolve.resolve_chains(*given, n_rows, estimator.n_components)
-    passes = chains.n_chains * min(resolve.START_EPOCHS, estimator.max_epochs)
+    first, others = (min(n, estimator.max_epochs) for n in (resolve.FIRST_EPOCHS, resolve.START_EPOCHS))
+    passes = first + (chains.n_chains - 1) * others
     return Work(passes + race, chains.n_chains * chains.n_sweeps, batches)
 
 

@@ -42,7 +42,8 @@ class CNPF(Factorization):
         patience: Checks without an improvement before the fit stops.
         stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
         validation: Rows kept aside: a number, a fraction, or "auto" (5%, at most 500; none of fewer than 200 rows).
-        n_chains: Chains of the sampler; predictions average over all. None: 4, fewer for large data.
+        n_chains: Chains of the sampler; predictions average over all. None: 8, fewer (at least 2) for
+            large data.
         n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 30 for large data.
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
@@ -148,7 +149,7 @@ class ScaledHGP(Factorization):
         validation: float | str = "auto",
         n_chains: int | None = None,
         n_sweeps: int | None = None,
-        n_samples: int = 10,
+        n_samples: int = 5,
         learning_offset: float | None = None,
         learning_decay: float | None = None,
         a0: float | None = None,
@@ -192,7 +193,7 @@ class HGP(Factorization):
         validation: float | str = "auto",
         n_chains: int | None = None,
         n_sweeps: int | None = None,
-        n_samples: int = 10,
+        n_samples: int = 5,
         learning_offset: float | None = None,
         learning_decay: float | None = None,
         a0: float | None = None,

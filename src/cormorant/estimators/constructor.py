@@ -34,7 +34,7 @@ class Parameters(BaseEstimator):
         validation: float | str = "auto",
         n_chains: int | None = None,
         n_sweeps: int | None = None,
-        n_samples: int = 10,
+        n_samples: int = 5,
         learning_offset: float | None = None,
         learning_decay: float | None = None,
         a0: float | None = None,

@@ -234,11 +234,12 @@ class Factorization(
     ) -> None:
         """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
         wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
-        structured, epochs = self._scheme("structured", gibbs.backend), min(resolve.START_EPOCHS, self.max_epochs)
+        structured, memory = self._scheme("structured", gibbs.backend), None
         compilation = compile_ahead()
-        first, memory = self._run(structured, starts, rows, validation, rng, epochs), None
+        first = self._run(structured, starts, rows, validation, rng, min(resolve.FIRST_EPOCHS, self.max_epochs))
 
         def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
+            epochs = min(resolve.START_EPOCHS, self.max_epochs)
             return self._run(structured, [starts[first.start]], rows, validation, rng, epochs, callbacks)
 
         runs: list[Run] = []

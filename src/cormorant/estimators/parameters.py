@@ -27,8 +27,8 @@ MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
-MOST_CHAINS = 4  # by default; each finds another mode, and their average predicts better than any
-START_EPOCHS = 15  # of the structured fit that a chain starts from
+FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
+FIRST_EPOCHS, START_EPOCHS = 10, 5  # of the structured fit that the first chain starts from, and any other
 KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
 
 
@@ -172,7 +172,9 @@ def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_
     """
     cells = max(n_rows * n_components, 1)
     chosen = {
-        "n_chains": min(max(MOST_CHAINS * MANY_CELLS // cells, 1), MOST_CHAINS) if n_chains is None else n_chains,
+        "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))
+        if n_chains is None
+        else n_chains,
         "n_sweeps": (60 if cells <= MANY_CELLS else 30) if n_sweeps is None else n_sweeps,
         "n_samples": n_samples,
     }
