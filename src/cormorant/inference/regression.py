@@ -70,9 +70,11 @@ def told_of_coefficients(
 def with_effects(features: np.ndarray, effects: np.ndarray, of_level: np.ndarray) -> np.ndarray:
     """Gamma by which covariates do ``effects`` to sigma phi(l_k) . d_u, as nearly as these ``features`` allow.
 
-    ``effects`` are components x covariates; ``of_level`` are the coefficients of mu_u, as they are.
+    ``effects`` are components x covariates; ``of_level`` are the coefficients of mu_u, as they are. Directions that
+    the features hardly have are left alone: coefficients of thousands there would do little to the components there
+    are, and anything to locations that move.
     """
-    return np.vstack([np.linalg.lstsq(features, effects, rcond=1e-6)[0], of_level])
+    return np.vstack([np.linalg.lstsq(features, effects, rcond=0.01)[0], of_level])
 
 
 def with_level(coefficients: np.ndarray, common: np.ndarray) -> np.ndarray:
