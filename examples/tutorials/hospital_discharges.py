@@ -30,6 +30,7 @@
 
 # %%
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -89,13 +90,13 @@ print(found.table().drop(columns="seconds").round(1).to_string())
 model = found.models["cnpf"]
 
 
-def shortened(names, letters=28):
-    """Long descriptions, so that a line fits."""
-    return "; ".join(name if len(name) <= letters else name[: letters - 1] + "…" for name in names)
+def wrapped(before, names):
+    """Long descriptions, over as many lines as they need."""
+    return textwrap.fill("; ".join(names), 100, initial_indent=before, subsequent_indent=" " * len(before))
 
 
 for line in tables.components(model, n=4).head(20).itertuples():
-    print(f"{line.component:3d} {line.share:6.1%}  {shortened(line.top_columns)}")
+    print(wrapped(f"{line.component:3d} {line.share:6.1%}  ", line.top_columns))
 
 # %% [markdown]
 # Much of it is medicine as one knows it: heart failure with atrial fibrillation, kidney disease with diabetes and
@@ -108,7 +109,8 @@ for line in tables.components(model, n=4).head(20).itertuples():
 # %%
 pairs = tables.correlated_pairs(model, n=8, n_columns=3)
 for line in pairs.itertuples():
-    print(f"{line.correlation:+.2f}  {shortened(line.top_columns)}\n       {shortened(line.other_columns)}")
+    print(wrapped(f"{line.correlation:+.2f}  ", line.top_columns))
+    print(wrapped("       ", line.other_columns))
 
 # %%
 figures.correlation_heatmap(model, among=20)

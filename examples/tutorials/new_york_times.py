@@ -111,10 +111,9 @@ print(pairs.drop(columns=["component", "other"]).to_string(index=False))
 
 # %% [markdown]
 # **Caution.** The interval is too narrow. It says how much the correlation moved within a short chain, not how well
-# the chain has explored the posterior; after ninety sweeps it has not mixed (`diagnostics_` says by how much). The
-# correlation itself is that of one set of locations which stands for all samples, and can lie just outside. Nor does
-# the interval tell that another fit can cut the same articles into other components. A pair to rely on is one that
-# turns up again with another `random_state`.
+# the chain has explored the posterior; after sixty sweeps it has not mixed (`diagnostics_` says by how much). Nor does
+# the interval of one chain tell that another can cut the same articles into other components: with the default eight
+# chains it is theirs together, and wider. A pair to rely on is one that turns up again with another `random_state`.
 #
 # The paper's figure of these correlations is a graph. Circles are as large as a component's share, purple lines join
 # what goes together, dashed orange ones what avoids each other.

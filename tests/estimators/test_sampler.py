@@ -122,7 +122,9 @@ def test_what_it_refuses(truth):
             HGP(3, **{name: 0}).fit(truth.counts)
 
 
-@pytest.mark.parametrize("at", [("surplus components", 3), ("start 1 of 2", 7), ("fit", 3), ("chain 1 of 2", 2), ("chain 2 of 2", 8)])
+@pytest.mark.parametrize(
+    "at", [("surplus components", 3), ("start 1 of 2", 7), ("fit", 3), ("chain 1 of 2", 2), ("chain 2 of 2", 8)]
+)
 def test_an_interrupt_keeps_what_there_is(truth, at, tmp_path):
     def interrupt(info, state):
         if (info.stage, info.epoch) == at:

@@ -13,6 +13,7 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import weights_of
 from cormorant.inference.moves import Chain, RowDraws
+from cormorant.inference.schedules import Plan
 from cormorant.inference.sharing import ShareCounts
 from cormorant.inference.state import Globals, State
 from cormorant.inference.tops import TOPS
@@ -440,3 +441,22 @@ def test_the_coefficients_of_levels_tell_of_their_variance():
     mass = np.exp(log_joint(grid)) * grid  # in log v
     cdf = np.cumsum(mass) / mass.sum()
     assert stats.kstest(np.interp(found, grid, cdf), "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("model", ["cnpf", "diln"])
+def test_counts_are_kept_block_by_block(make_problem, model):
+    """Blocks of seven rows: every count stays in its column, and n, z and the table tell of the same counts."""
+    problem = make_problem(model, n_rows=60)
+    problem.scheme = Gibbs(MODELS[model], CpuBackend(2))
+    problem.start = problem.scheme.begin(problem.globals, np.random.default_rng(6))
+    n_rows = problem.rows.n_rows
+    end = problem.run(4, Plan(n_rows, n_rows, 7, None), watch="nothing")
+    rows, table = end.memory.get(problem.rows.all), end.state.memory.table
+    counts = problem.rows.counts
+    n, c = np.zeros_like(rows.n), np.zeros_like(table.counts)
+    of_rows = np.repeat(np.repeat(np.arange(counts.n_rows), np.diff(counts.indptr)), counts.data)
+    np.add.at(n, (of_rows, rows.z), 1)
+    np.add.at(c, (np.repeat(counts.indices, counts.data), rows.z), 1)
+    np.testing.assert_array_equal(rows.n, n)
+    np.testing.assert_array_equal(table.counts, c)
+    np.testing.assert_array_equal(table.counts.sum(axis=1), problem.y.sum(axis=0))
