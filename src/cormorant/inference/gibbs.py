@@ -1,18 +1,21 @@
-"""The exact sampler (section 4.1, with x and where it helps a integrated out): each move leaves the posterior as it is.
+"""The exact sampler (section 4.1, x and the atoms' profiles integrated out): each move leaves the posterior as it is.
 
 One sweep is a few passes over the rows, each followed by a draw of what the rows share:
 
-    counts      x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k),  n_u. ~ Multinomial(y, x_uk a_ki);   then a0, a / A
+    counts      z of each count in turn ~ (w_k + n_uk) A_k r / (1 + A_k r) (a0 + c_ki) / (I a0 + C_k);    then a0
     weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);             then A, s, v, alpha, c
     field       f_u around a Newton step of its log density, accepted or not;                   then sigma_m^2, l'
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
                 (where locations have places, `places`: the log densities at each;              then l)
 
-Whatever is drawn with x integrated out (weights, field, locations) comes before x is drawn again, and x is never
-kept. Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep: decision 4
-has the figures. New rows, whose chains are short, take that step (`predictive`). The atoms of a normalised model have
-no scale, and the pass of the counts also draws its mu_u, given x.
+x is never kept. Where entries are missing, or counts so many that one by one would take too long, x and the atoms are
+drawn, and the counts given them: n_u. ~ Multinomial(y, x_uk a_ki); whatever is drawn with x integrated out (weights,
+field, locations) comes before x is drawn again. Decision 4 has the figures.
+
+Given Polya-Gamma variables f and l would be Gaussian (exponential link), but move less far in a sweep. New rows, whose
+chains are short, take that step (`predictive`). The atoms of a normalised model have no scale, and the pass of the
+counts also draws its mu_u, given x.
 """
 
 from __future__ import annotations
