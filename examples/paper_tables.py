@@ -41,9 +41,9 @@ def listed(names: list[str]) -> str:
     return between.join(names).replace("|", "\\|")
 
 
-def pairs(fit: Path, sign: str, number: int = 10) -> str:
-    """The strongest pairs of a sign among the fifty most used components, as the paper looks at fifty."""
-    found = ask("correlations", fit, "--pairs", str(number), "--among", "50", "--top", "5")["pairs"]
+def pairs(fit: Path, sign: str, among: int = 50, number: int = 10) -> str:
+    """The strongest pairs of a sign among the most used components: fifty, as in the paper, if so many are in use."""
+    found = ask("correlations", fit, "--pairs", str(number), "--among", str(among), "--top", "5")["pairs"]
     lines = [
         (f"{pair['correlation']:+.2f}", listed(pair["top_columns"]), listed(pair["other_columns"]))
         for pair in found
@@ -83,8 +83,8 @@ def main() -> None:
         text = replace(text, "nyt-positive", pairs(nyt, "positive"))
     if given.discharges:
         text = replace(text, "discharges-components", components(given.discharges))
-        text = replace(text, "discharges-positive", pairs(given.discharges, "positive"))
-        text = replace(text, "discharges-negative", pairs(given.discharges, "negative", 5))
+        text = replace(text, "discharges-positive", pairs(given.discharges, "positive", among=20))
+        text = replace(text, "discharges-negative", pairs(given.discharges, "negative", among=20, number=5))
     PAGE.write_text(text)
     print(f"wrote {PAGE}")
 
