@@ -73,7 +73,7 @@ class Work(NamedTuple):
 
 def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
     """Passes of variational inference or of the start of each chain, its sweeps, and the race of the starts."""
-    batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows))
+    batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows, samples))
     heats = starts - 1 if resolve.resolve_validation_rows(estimator.validation, n_rows) else 0
     race = heats * min(HEAT, estimator.max_epochs)
     if not samples:

@@ -300,7 +300,7 @@ class Factorization(
         callbacks: list[loop.Callback] | None = None,
     ) -> loop.Outcome:
         """Plan, settings and callbacks for the loop, by default the user's and the bars."""
-        size = resolve.resolve_batch_size(self.batch_size, rows.n_rows)
+        size = resolve.resolve_batch_size(self.batch_size, rows.n_rows, self.inference_ == "gibbs")
         schedule = None
         if size < rows.n_rows:
             schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())

@@ -199,10 +199,13 @@ def make_hyperparameters(
     return Hyperparameters(**{name: float(value) for name, value in filled.items()})
 
 
-def resolve_batch_size(batch_size: Any, n_rows: int) -> int:
-    """Rows a step visits: all of them when they are few."""
+def resolve_batch_size(batch_size: Any, n_rows: int, starts_chain: bool = False) -> int:
+    """Rows a step visits: all of them when they are few, or when a chain starts from it.
+
+    A few epochs of minibatches leave most components unused; the chain, which visits all rows anyway, keeps to that.
+    """
     if batch_size == "auto":
-        return n_rows if n_rows <= FULL_BATCH_ROWS else MINIBATCH_ROWS
+        return n_rows if n_rows <= FULL_BATCH_ROWS or starts_chain else MINIBATCH_ROWS
     if batch_size is None:
         return n_rows
     check_count("batch_size", batch_size, also="'auto' or None (all rows)")
