@@ -116,16 +116,16 @@ for line in pairs.itertuples():
 figures.correlation_heatmap(model, among=20)
 
 # %% [markdown]
-# The positive pairs are plausible: old infarctions with bypasses, alcohol and suicidal thoughts with depression,
-# kidney and lungs that fail with dehydration and pneumonia. So are the negative ones, but look for the reason behind
-# them. Low spirits and a restless bowel do not protect the heart: in this survey the median age of discharges with
-# dysthymic disorder is 58 years, that of discharges with heart failure 76. Chronic pain (55) "avoids" kidney failure
-# (73) in the same way. **Age is not in the model**, nor is the reason for the stay, so a correlation between
-# components can be nothing more than a common cause. The survey has age and sex, and a model can be
-# [told of them](../models/covariates.md): the least one should do before believing such a pair.
+# The positive pairs are plausible: hypertension and lipids with bypasses, heart failure with valves and fibrillation,
+# reflux with depression, pneumonia with low potassium. So are the negative ones, but look for the reason behind them.
+# Nausea and diarrhoea do not protect the heart: in this survey the median age of discharges with nausea and vomiting is
+# 55 years, that of discharges with heart failure 76. Reflux (64) "avoids" kidney failure (73) in the same way. **Age is
+# not in the model**, nor is the reason for the stay, so a correlation between components can be nothing more than a
+# common cause. The survey has age and sex, and a model can be [told of them](../models/covariates.md): the least one
+# should do before believing such a pair.
 #
-# Some components are alike (the strongest pair is of two with heart failure and atrial fibrillation on top), and
-# correlations between near-twins say how one pattern was cut, not how two conditions meet.
+# Some components are alike (the second pair is of two with atrial fibrillation near the top), and correlations between
+# near-twins say how one pattern was cut, not how two conditions meet.
 #
 # ## What a code list suggests next
 #
@@ -144,6 +144,6 @@ print(suggested.to_string(index=False))
 figures.sorted_weights(model)
 
 # %% [markdown]
-# All thirty are in use: the truncation decides. The paper found about fifty of 200 with the first twenty used
-# more heavily. [The paper's tables](../paper_tables.md) stand beside those of a fit to all discharges with five codes
-# or more.
+# Twenty-nine of thirty are in use: the truncation decides. The paper found about fifty of 200 with the first twenty
+# used more heavily. [The paper's tables](../paper_tables.md) stand beside those of a fit to all discharges with five
+# codes or more.

@@ -52,7 +52,7 @@ for name, model in models.items():
 # ## What the features look like
 #
 # Each picture is one feature's atom: what it adds to the log odds of every pixel (where it adds; what it takes away is
-# left blank). Below it, the share of the digits that show it.
+# left dark). Below it, the share of the digits that show it.
 
 # %%
 model = models["correlated"]
@@ -81,8 +81,8 @@ plt.show()
 # %% [markdown]
 # ## Which strokes go together
 #
-# `correlation_` is `l_k . l_m / (|l_k| |l_m|)`. The most and the least correlated pairs among the features that a
-# fifth of the digits or more show:
+# `correlation_` is `l_k . l_m / (|l_k| |l_m|)`. The most and the least correlated pairs among the features that a fifth
+# of the digits or more show (purple adds, orange takes away):
 
 # %%
 common = np.flatnonzero(model.usage_ > 0.2)

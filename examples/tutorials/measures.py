@@ -152,5 +152,5 @@ ax.legend(frameon=False)
 
 # %% [markdown]
 # Below the border the running mean settles where the formula says. Above it, it never settles: now and then a draw
-# comes along that is larger than all before it together. In a fit this does no harm (data are finite), but it is why
+# comes along that alone lifts the mean of all before it. In a fit this does no harm (data are finite), but it is why
 # the defaults keep the prior variance of the locations small (1/250 in the paper; 0.04 here).
