@@ -4,8 +4,11 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from .conftest import SMALL
 
 # What each verb writes to, its arguments, and the function that writes the bulk of it.
 VERBS = {
@@ -84,3 +87,46 @@ def test_devices_are_not_replaced(cormorant, fit_folder, tmp_path):
     assert ran.code == 2
     assert "neither a file nor a folder" in ran.err
     assert pipe.is_fifo()
+
+
+def test_inputs_are_never_replaced(cormorant, workplace):
+    """Whether the output would be what is read, hold it, or lie within it."""
+    assert cormorant("simulate", "--rows", 40, "--n-covariates", 1, "--out", "sim").code == 0
+    assert cormorant("fit", "sim/counts.npz", "--out", "fit", "--quiet", *SMALL).code == 0  # beside it is a fine place
+    before = {file: file.read_bytes() for file in workplace.rglob("*") if file.is_file()}
+    for command, said in (
+        (["fit", "sim/counts.npz", "--out", "sim"], "sim holds sim/counts.npz"),
+        (["fit", "nyt", "--covariates", "sim/covariates.csv", "--out", "sim"], "sim holds sim/covariates.csv"),
+        (["export", "fit", "--out", "fit"], "fit is fit"),
+        (["export", "fit", "--format", "gexf", "--out", "fit/run.json"], "fit/run.json lies within fit"),
+        (["export", "fit", "--counts", "sim/counts.npz", "--out", "sim"], "sim holds sim/counts.npz"),
+        (["explore", "fit", "--out", "fit/model.json"], "fit/model.json lies within fit"),
+        (["prepare", "sim/counts.npz", "--out", "sim/../sim/counts.npz"], "counts.npz is sim/counts.npz"),
+        (["prepare", "nyt", "--vocabulary", "sim/counts.npz", "--out", "sim/counts.npz"], "is sim/counts.npz"),
+    ):
+        ran = cormorant(*command, "--force")
+        assert ran.code == 2
+        assert f"{said}, which this command reads" in ran.err
+    assert {file: file.read_bytes() for file in workplace.rglob("*") if file.is_file()} == before
+
+
+def test_the_sample_is_no_path(cormorant, workplace):
+    for force in ([], ["--force"]):
+        assert cormorant("fit", "nyt", "--out", "nyt", "--quiet", *SMALL, "--max-epochs", 1, *force).code == 0
+
+
+@pytest.mark.parametrize("verb", ["fit", "simulate", "export"])
+def test_outputs_have_a_name(cormorant, workplace, verb):
+    ran = cormorant(verb, *([] if verb == "simulate" else ["nyt"]), "--out", "", "--force")
+    assert ran.code == 2
+    assert ran.err.startswith("error: --out must name a path")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_files_and_folders_do_not_replace_each_other(cormorant, fit_folder, workplace, verb):
+    name, arguments, _ = VERBS[verb]
+    folder = not Path(name).suffix
+    Path(name).touch() if folder else Path(name).mkdir()
+    ran = cormorant(verb.split()[0], *(fit_folder if a == "FIT" else a for a in arguments), "--out", name, "--force")
+    assert ran.code == 2
+    assert f"{name} is {'a file, and a folder' if folder else 'a folder, and a file'} is to be written" in ran.err
