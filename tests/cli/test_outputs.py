@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +32,20 @@ def test_full_disks(cormorant, fit_folder, tmp_path, full_disk, verb):
         f"error: {tmp_path / name} could not be written: No space left on device. "
         "Nothing is left of it; free the disk, or choose another --out.\n"
     )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("format", ["h5ad", "arviz"])
+@pytest.mark.parametrize("room", [0, 1 << 40])
+def test_hdf5_never_meets_a_full_disk(cormorant, fit_folder, tmp_path, monkeypatch, full_disk, format, room):
+    """It crashes Python: either there is room to make the file somewhere, or no writer is called."""
+    pytest.importorskip({"h5ad": "anndata", "arviz": "arviz"}[format])
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=room))
+    if room:
+        full_disk("shutil.move")
+    ran = cormorant("export", fit_folder, "--format", format, "--out", tmp_path / "file")
+    assert ran.code == 1
+    assert ran.err.startswith(f"error: {tmp_path / 'file'} could not be written: No space left on device. Nothing is")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cormorant.cli.console import OutputError, print_json, say
+from cormorant.cli.console import FULL, OutputError, print_json, say
 from cormorant.cli.records import record_path, strangers, write_record
 from cormorant.cli.sources import SAMPLE
 
@@ -106,6 +107,8 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).removeprefix("the model could not be saved: ")
+        if error.errno in FULL:
+            reason = os.strerror(error.errno)  # some libraries (HDF5) put lines of their own in its place
         raise OutputError(
             f"{path} could not be written: {reason}. Nothing is left of it; free the disk, or choose another --out."
         ) from error
