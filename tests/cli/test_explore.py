@@ -37,7 +37,7 @@ def test_it_is_named_after_the_fit(cormorant, fit_folder, workplace):
         (["--port", "8000"], "--port is for --serve"),
         (["--counts", "nyt"], "--counts is for --serve"),
         (["--serve", "--counts", "nyt"], "columns of the fit"),
-        (["--out", "."], ". is a folder, and a file is to be written"),
+        (["--out", "."], "--out must name a path to write to"),
         (["--among", "0"], "--among"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_fit(interrupt, counts_file, workplace):
     options = ["--components", 6, "--dims", 2, "--chains", 1, "--sweeps", 1_000_000, "--out", "fit"]
     code, said = interrupt("fit", counts_file, *options, sign="chain 1 of 1")
     assert code == 1
-    assert said[-1].startswith("error: interrupted")
+    assert said[-1].startswith("error: chain 1 of 1: interrupted after ")
     assert said[-1].endswith("in fit.")
     assert (workplace / "fit" / "model.json").is_file()
 

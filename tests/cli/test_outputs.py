@@ -4,8 +4,12 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from .conftest import SMALL
 
 # What each verb writes to, its arguments, and the function that writes the bulk of it.
 VERBS = {
@@ -28,6 +32,20 @@ def test_full_disks(cormorant, fit_folder, tmp_path, full_disk, verb):
         f"error: {tmp_path / name} could not be written: No space left on device. "
         "Nothing is left of it; free the disk, or choose another --out.\n"
     )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("format", ["h5ad", "arviz"])
+@pytest.mark.parametrize("room", [0, 1 << 40])
+def test_hdf5_never_meets_a_full_disk(cormorant, fit_folder, tmp_path, monkeypatch, full_disk, format, room):
+    """It crashes Python: either there is room to make the file somewhere, or no writer is called."""
+    pytest.importorskip({"h5ad": "anndata", "arviz": "arviz"}[format])
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=room))
+    if room:
+        full_disk("shutil.move")
+    ran = cormorant("export", fit_folder, "--format", format, "--out", tmp_path / "file")
+    assert ran.code == 1
+    assert ran.err.startswith(f"error: {tmp_path / 'file'} could not be written: No space left on device. Nothing is")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -84,3 +102,46 @@ def test_devices_are_not_replaced(cormorant, fit_folder, tmp_path):
     assert ran.code == 2
     assert "neither a file nor a folder" in ran.err
     assert pipe.is_fifo()
+
+
+def test_inputs_are_never_replaced(cormorant, workplace):
+    """Whether the output would be what is read, hold it, or lie within it."""
+    assert cormorant("simulate", "--rows", 40, "--n-covariates", 1, "--out", "sim").code == 0
+    assert cormorant("fit", "sim/counts.npz", "--out", "fit", "--quiet", *SMALL).code == 0  # beside it is a fine place
+    before = {file: file.read_bytes() for file in workplace.rglob("*") if file.is_file()}
+    for command, said in (
+        (["fit", "sim/counts.npz", "--out", "sim"], "sim holds sim/counts.npz"),
+        (["fit", "nyt", "--covariates", "sim/covariates.csv", "--out", "sim"], "sim holds sim/covariates.csv"),
+        (["export", "fit", "--out", "fit"], "fit is fit"),
+        (["export", "fit", "--format", "gexf", "--out", "fit/run.json"], "fit/run.json lies within fit"),
+        (["export", "fit", "--counts", "sim/counts.npz", "--out", "sim"], "sim holds sim/counts.npz"),
+        (["explore", "fit", "--out", "fit/model.json"], "fit/model.json lies within fit"),
+        (["prepare", "sim/counts.npz", "--out", "sim/../sim/counts.npz"], "counts.npz is sim/counts.npz"),
+        (["prepare", "nyt", "--vocabulary", "sim/counts.npz", "--out", "sim/counts.npz"], "is sim/counts.npz"),
+    ):
+        ran = cormorant(*command, "--force")
+        assert ran.code == 2
+        assert f"{said}, which this command reads" in ran.err
+    assert {file: file.read_bytes() for file in workplace.rglob("*") if file.is_file()} == before
+
+
+def test_the_sample_is_no_path(cormorant, workplace):
+    for force in ([], ["--force"]):
+        assert cormorant("fit", "nyt", "--out", "nyt", "--quiet", *SMALL, "--max-epochs", 1, *force).code == 0
+
+
+@pytest.mark.parametrize("verb", ["fit", "simulate", "export"])
+def test_outputs_have_a_name(cormorant, workplace, verb):
+    ran = cormorant(verb, *([] if verb == "simulate" else ["nyt"]), "--out", "", "--force")
+    assert ran.code == 2
+    assert ran.err.startswith("error: --out must name a path")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_files_and_folders_do_not_replace_each_other(cormorant, fit_folder, workplace, verb):
+    name, arguments, _ = VERBS[verb]
+    folder = not Path(name).suffix
+    Path(name).touch() if folder else Path(name).mkdir()
+    ran = cormorant(verb.split()[0], *(fit_folder if a == "FIT" else a for a in arguments), "--out", name, "--force")
+    assert ran.code == 2
+    assert f"{name} is {'a file, and a folder' if folder else 'a folder, and a file'} is to be written" in ran.err

@@ -152,3 +152,11 @@ def test_the_installed_command():
     assert found.returncode == 2
     assert found.stdout == ""
     assert found.stderr.startswith("error: nothing.npz does not exist")
+
+
+def test_python_runs_it_as_a_module():
+    ran = subprocess.run([sys.executable, "-m", "cormorant", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("cormorant ")
+    wrong = subprocess.run([sys.executable, "-m", "cormorant", "fly"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.endswith("See: cormorant --help\n")

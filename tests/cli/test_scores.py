@@ -114,7 +114,11 @@ def test_an_interrupted_comparison_shows_what_is_finished(cormorant, counts_file
     ("options", "said"),
     [
         (["--models", "hgp,scaled-hgp"], "--dims does nothing here: hgp, scaled-hgp have none"),
-        (["--models", "hgp,lda"], "--model must be one of cnpf,"),
+        (
+            ["--models", "hgp,lda"],
+            "--models must be some of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp; got 'lda'",
+        ),
+        (["--models", "hgp,hgp"], "--models must name each model once; got 'hgp,hgp'"),
         (["--models", "cnpf,ibp"], "--models are compared by perplexity, which models of counts have and ibp has not"),
         (["--models", ","], "at least one model"),
         (["--observed", "1.5"], "--observed must be different shares between 0 and 1"),

@@ -123,9 +123,17 @@ def test_what_it_refuses(truth):
 
 
 @pytest.mark.parametrize(
-    "at", [("surplus components", 3), ("start 1 of 2", 7), ("fit", 3), ("chain 1 of 2", 2), ("chain 2 of 2", 8)]
+    ("at", "said"),
+    [
+        (("surplus components", 3), "interrupted after 3 epochs"),
+        (("start 1 of 2", 7), "interrupted after 7 epochs"),
+        (("fit", 3), "start of chain 2 of 2: interrupted after 3 epochs"),
+        (("chain 1 of 2", 2), "chain 1 of 2: interrupted after 2 sweeps"),
+        (("chain 2 of 2", 1), "chain 2 of 2: interrupted after 1 sweep;"),
+        (("chain 2 of 2", 8), "chain 2 of 2: interrupted after 8 sweeps"),
+    ],
 )
-def test_an_interrupt_keeps_what_there_is(truth, at, tmp_path):
+def test_an_interrupt_keeps_what_there_is(truth, at, said, tmp_path):
     def interrupt(info, state):
         if (info.stage, info.epoch) == at:
             raise KeyboardInterrupt
@@ -134,7 +142,7 @@ def test_an_interrupt_keeps_what_there_is(truth, at, tmp_path):
     quietly_fit(model, truth.counts)
     assert np.isfinite(model.perplexity(truth.counts, 0.5))
     assert model.interrupted_
-    assert "interrupted" in model.stop_reason_
+    assert model.stop_reason_.startswith(said)
     assert model.inference_ == ("gibbs" if model.samples_ else "structured")
     model.save(tmp_path / "model")
     assert np.array_equal(load(tmp_path / "model").transform(truth.counts), model.transform(truth.counts))
@@ -151,7 +159,7 @@ def test_an_interrupt_between_two_chains_is_said(truth):
     quietly_fit(model, truth.counts)
     assert len(model.samples_) == 1
     assert model.interrupted_
-    assert "interrupted" in model.stop_reason_
+    assert model.stop_reason_.startswith("start of chain 2 of 2: interrupted after 1 epoch;")
 
 
 def test_samples_have_no_bound(truth):

@@ -59,7 +59,7 @@ class TestEnd:
                 raise KeyboardInterrupt
 
         outcome = problem.run(10, watch=watch, callbacks=[stop])
-        assert outcome.reason == f"interrupted after {at} epochs; the state so far is kept"
+        assert outcome.reason == f"interrupted after {at} epoch{'s' if at > 1 else ''}; the state so far is kept"
         assert [info.epoch for info in outcome.history] == list(range(1, at + 1))
         assert outcome.state is states[-1]
         assert outcome.state.n_steps == at

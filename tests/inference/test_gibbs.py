@@ -409,7 +409,7 @@ def test_every_model_samples(make_problem, model, options):
     held = (g.atom_shape - g.hyper.a0).sum()
     # A normalised model makes up for what it did not look at.
     assert held >= problem.y.sum() if MODELS[model].normalised else np.isclose(held, problem.y.sum())
-    assert end.reason == "made all 6 sweeps"
+    assert end.reason == "made all 6 epochs"  # of which those of a chain are told as sweeps
 
 
 def test_joint_distribution_sees_coefficients_that_forget_their_prior(narrow_field, monkeypatch):

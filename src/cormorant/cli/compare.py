@@ -42,15 +42,9 @@ def compare(
     """
     from cormorant import evaluation
 
-    chosen, shares = list(dict.fromkeys(o.names(models))), o.fractions(observed)
-    if not chosen:
-        raise ValueError("--models must name at least one model, for example hgp,cnpf.")
+    chosen, shares = o.names(models), o.fractions(observed)
+    _check_models(chosen)
     check_settings(chosen, settings, seed)
-    if features := [name for name in chosen if is_feature_model(name)]:
-        raise ValueError(
-            f"--models are compared by perplexity, which models of counts have and {features[0]} has not; "
-            "score it by cormorant fit --holdout and cormorant evaluate."
-        )
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     if not quiet:
@@ -65,6 +59,23 @@ def compare(
         print_comparison(found)
     if len(found.records) < len(chosen):
         raise StoppedEarly(f"interrupted; only {len(found.records)} of {len(chosen)} models were compared.")
+
+
+def _check_models(chosen: list[str]) -> None:
+    """Refuse names that are none, that come twice, and models that have no perplexity."""
+    from cormorant.estimators import ESTIMATORS
+
+    if not chosen:
+        raise ValueError("--models must name at least one model, for example hgp,cnpf.")
+    if features := [name for name in chosen if is_feature_model(name)]:
+        raise ValueError(
+            f"--models are compared by perplexity, which models of counts have and {features[0]} has not; "
+            "score it by cormorant fit --holdout and cormorant evaluate."
+        )
+    if unknown := [name for name in chosen if name not in ESTIMATORS]:
+        raise ValueError(f"--models must be some of {', '.join(ESTIMATORS)}; got {unknown[0]!r}.")
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"--models must name each model once; got {','.join(chosen)!r}.")
 
 
 def print_comparison(found: Comparison) -> None:

@@ -52,7 +52,7 @@ def explore(
     from cormorant.explore import page
 
     out = Path(f"{fit.resolve().name}.html") if out is None else out
-    check_output(out, force, folder=False)
+    check_output(out, force, folder=False, inputs=(fit,))
     model = load_fit(fit)
     with new_file(out) as (made, record):
         page.write(model, made, title=title, among=among)

@@ -52,7 +52,7 @@ def export(
             raise ValueError(f"--{name} does nothing for --format {format}; leave it out.")
     check_covariates(covariates, counts)
     out = Path(f"{fit.resolve().name}{SUFFIXES[format]}") if out is None else out
-    check_output(out, force, folder=format == "csv")
+    check_output(out, force, folder=format == "csv", inputs=(fit, counts, covariates))
     from cormorant.explore import export as exports
 
     model = load_fit(fit)

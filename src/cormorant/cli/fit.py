@@ -50,7 +50,7 @@ def fit(
     check_settings([model], settings, seed)
     if covariates is not None and is_feature_model(model):
         raise ValueError(f"--covariates are for models of counts; {model} takes none. Leave them out.")
-    check_output(out, force, folder=True)
+    check_output(out, force, folder=True, inputs=(counts, covariates))
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     train, fitted, held_out = split_rows(data, holdout, seed)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cormorant.cli.console import OutputError, print_json, say
+from cormorant.cli.console import FULL, OutputError, print_json, say
 from cormorant.cli.records import record_path, strangers, write_record
+from cormorant.cli.sources import SAMPLE
 
 
-def check_output(path: Path, force: bool, *, folder: bool) -> None:
-    """Refuse before the work, not after it: an existing output, or a place that cannot be written."""
+def check_output(path: Path, force: bool, *, folder: bool, inputs: Iterable[str | Path | None] = ()) -> None:
+    """Refuse before the work, not after it: an existing output, one of the inputs, or a place that cannot be written.
+
+    Args:
+        path: What --out names.
+        force: Whether an existing output may be replaced.
+        folder: Whether it is a folder.
+        inputs: Paths that the command reads, which --force does not replace either (None, or the sample: nothing).
+    """
+    if path == Path():  # which an empty text becomes
+        raise ValueError("--out must name a path to write to, and not the folder that the command runs in.")
+    made = [path] if folder else [path, record_path(path)]
+    _check_apart(made, [Path(given) for given in inputs if given not in (None, SAMPLE)])
     if path.exists():
         _check_replaceable(path, force, folder)
     elif not folder and not force and record_path(path).exists():
@@ -23,6 +37,19 @@ def check_output(path: Path, force: bool, *, folder: bool) -> None:
         tempfile.TemporaryDirectory(dir=parent).cleanup()  # permissions do not tell everything: one has to try
     except OSError as error:
         raise OutputError(f"cannot write in {parent} ({error.strerror}); choose another --out.") from error
+
+
+def _check_apart(made: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """What is read is not written over: an output neither is, nor holds, nor lies within an input."""
+    for path, source in product(made, inputs):
+        new, read = path.resolve(), source.resolve()
+        relations = {"is": new == read, "holds": new in read.parents, "lies within": read in new.parents}
+        for relation, holds in relations.items():
+            if holds and (source.is_file() or (source / "model.json").is_file()):  # of folders, only fits are read
+                raise FileExistsError(
+                    f"{path} {relation} {source}, which this command reads, so --force does not replace it either; "
+                    "choose another --out."
+                )
 
 
 def _check_replaceable(path: Path, force: bool, folder: bool) -> None:
@@ -80,6 +107,8 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).removeprefix("the model could not be saved: ")
+        if error.errno in FULL:
+            reason = os.strerror(error.errno)  # some libraries (HDF5) put lines of their own in its place
         raise OutputError(
             f"{path} could not be written: {reason}. Nothing is left of it; free the disk, or choose another --out."
         ) from error

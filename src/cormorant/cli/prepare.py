@@ -60,7 +60,8 @@ def prepare(
 
     if out.suffix != ".npz":
         raise ValueError(f"--out must be named .npz, the format that is written; got {str(out)!r}.")
-    check_output(out, force, folder=False)
+    files = (source, reader.get("vocabulary"), reader.get("row_names"))
+    check_output(out, force, folder=False, inputs=files)
     read = _read(source, query, reader)
     kept = filter_counts(read, min_rows, top_columns, min_count)
     with new_file(out) as (made, record):

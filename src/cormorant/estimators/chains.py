@@ -89,10 +89,12 @@ def run_chains(
         if ended.is_set():
             return
         try:
-            begun = runs[number] = Run(first if number == 0 else start(own, [watch]))
-            if not begun.start.interrupted:
-                label = f"chain {number + 1} of {chains.n_chains}"
-                runs[number] = Run(begun.start, *run_chain(gibbs, begun.start, rows, chains, own, watch, label))
+            label = f"chain {number + 1} of {chains.n_chains}"
+            begin = first if number == 0 else _placed(start(own, [watch]), f"start of {label}")
+            runs[number] = Run(begin)
+            if not begin.interrupted:
+                end, collector = run_chain(gibbs, begin, rows, chains, own, watch, label)
+                runs[number] = Run(begin, _placed(end, label), collector)
         finally:  # after an error, too: nobody asks for it before the chains beside it have ended
             if number not in runs or runs[number].end is None or runs[number].last.interrupted:
                 ended.set()
@@ -103,6 +105,11 @@ def run_chains(
     except KeyboardInterrupt:  # all have ended when it comes here
         runs = {i: Run(_interrupted(r.start), r.end and _interrupted(r.end), r.collector) for i, r in runs.items()}
     return [runs[number] for number in sorted(runs)]
+
+
+def _placed(outcome: loop.Outcome, where: str) -> loop.Outcome:
+    """An interrupt is told with the place that it came at."""
+    return replace(outcome, reason=f"{where}: {outcome.reason}") if outcome.interrupted else outcome
 
 
 def _interrupted(outcome: loop.Outcome) -> loop.Outcome:
@@ -127,7 +134,7 @@ def run_chain(
         lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)), rows.counts.row_totals()
     )
     plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
-    settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing")
+    settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing", unit="sweep")
     state = gibbs.begin(start.state.globals, rng)
     end = loop.run(gibbs, state, rows, plan, settings, rng, callbacks=[collector, callback], stage=stage, memory=memory)
     return end, collector

@@ -133,7 +133,8 @@ class FeatureModel(
     def _sample(self, table: Table, rng: np.random.Generator, callbacks: list[loop.Callback]) -> None:
         """Chains of the sampler, each from the best of a few linear-Gaussian fits of its own."""
         gibbs: Any = self._gibbs()
-        settings, plan = loop.Settings(self.n_sweeps, 0.0, 1, "nothing"), starts.full_plan(table.n_rows)
+        settings = loop.Settings(self.n_sweeps, 0.0, 1, "nothing", unit="sweep")
+        plan = starts.full_plan(table.n_rows)
         chains: list[list[FeatureGlobals]] = []
         traces, history, reason, interrupted = [], [], "", False
         for number in range(1, self.n_chains + 1):

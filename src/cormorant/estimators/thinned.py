@@ -126,7 +126,7 @@ class ThinnedPoissonFactorization(PersistenceMixin, ClassNamePrefixFeaturesOutMi
             callbacks = [*bars.values(), *self.callbacks]
             start = self._start(rows, hyper, rng, callbacks)
             plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
-            settings, scheme = loop.Settings(self.n_sweeps, 0.0, 1, "nothing"), self._gibbs()
+            settings, scheme = loop.Settings(self.n_sweeps, 0.0, 1, "nothing", unit="sweep"), self._gibbs()
             state: Any = State(start, rng)  # pyright: ignore[reportArgumentType]
             ended = loop.run(scheme, state, rows, plan, settings, rng, callbacks=[collect, *callbacks], stage="chain")
         self.column_names_, self.n_rows_seen_ = counts.column_names, rows.n_rows

@@ -14,7 +14,7 @@ import pandas as pd
 
 from cormorant.data import as_counts
 from cormorant.explore import tables
-from cormorant.explore.files import new_path
+from cormorant.explore.files import new_hdf5, new_path
 from cormorant.explore.fitted import named
 from cormorant.explore.given_rows import given_rows
 from cormorant.explore.graph import LEAST, correlation_graph
@@ -104,7 +104,7 @@ def to_anndata(model: Any, X: Any = None, *, covariates: Any = None) -> AnnData:
 def write_h5ad(model: Any, path: str | Path, X: Any = None, *, covariates: Any = None, overwrite: bool = False) -> Path:
     """`to_anndata`, as a file."""
     adata = to_anndata(model, X, covariates=covariates)
-    with new_path(path, overwrite) as made:
+    with new_hdf5(path, overwrite, adata.__sizeof__()) as made:
         adata.write_h5ad(made)
     return Path(path)
 
@@ -152,7 +152,7 @@ def write_arviz(
 ) -> Path:
     """`to_arviz`, as a netCDF file that ``arviz.from_netcdf`` reads."""
     data = to_arviz(model, X, covariates=covariates, random_state=random_state)
-    with new_path(path, overwrite) as made:
+    with new_hdf5(path, overwrite, sum(group.nbytes for group in data.values())) as made:
         data.to_netcdf(str(made))
     return Path(path)
 

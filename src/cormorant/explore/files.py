@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 from cormorant.estimators.folders import whole_folder
+
+HDF5_EXTRA = 1 << 20  # bytes of names and headers beside the arrays, amply
 
 
 @contextmanager
@@ -25,6 +30,29 @@ def new_path(path: str | Path, overwrite: bool, own: Collection[str] = ()) -> It
     _check_place(path, overwrite, own)
     with whole_folder(path) if own else _whole_file(path) as made:
         yield made
+
+
+@contextmanager
+def new_hdf5(path: str | Path, overwrite: bool, n_bytes: int) -> Iterator[Path]:
+    """`new_path` for a file that HDF5 writes, which crashes Python where a disk is full when it closes the file.
+
+    It is made in the system's temporary folder, or if that is small beside its place, and moved from there: what a move
+    says of a full disk is an error like any other.
+
+    Args:
+        path: The file.
+        overwrite: Whether to replace what is there.
+        n_bytes: What its arrays take.
+    """
+    with new_path(path, overwrite) as made:
+        places = (tempfile.gettempdir(), made.parent)
+        roomy = next((p for p in places if shutil.disk_usage(p).free >= n_bytes + HDF5_EXTRA), None)
+        if roomy is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with tempfile.TemporaryDirectory(dir=roomy) as elsewhere:
+            whole = Path(elsewhere) / made.name
+            yield whole
+            shutil.move(whole, made)
 
 
 @contextmanager

@@ -54,6 +54,7 @@ class Settings:
     watch: str
     check_every: int = 1
     bound_title: str = "the bound"  # for the sentence that says why a fit ended
+    unit: str = "epoch"  # likewise: a chain makes sweeps
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def run(
     interrupted = False
     reason = f"stopped at max_epochs = {settings.max_epochs} before converging; raise max_epochs to go on"
     if settings.watch == "nothing":
-        reason = f"made all {settings.max_epochs} sweeps"
+        reason = f"made all {settings.max_epochs} {settings.unit}s"
     try:
         for epoch in range(len(history) + 1, settings.max_epochs + 1):
             state, bound = _epoch(scheme, state, batches, memory, plan, rng, by_bound)
@@ -189,7 +190,8 @@ def run(
                 reason = patience.reason(epoch)
                 break
     except KeyboardInterrupt:
-        reason = f"interrupted after {len(history)} epochs; the state so far is kept"
+        number = f"{len(history)} {settings.unit}{'' if len(history) == 1 else 's'}"
+        reason = f"interrupted after {number}; the state so far is kept"
         interrupted = True
     logger.info("%s", reason)
     return Outcome(best, tuple(history), reason, memory, interrupted)
