@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from cormorant.explore import figures, palette
 from cormorant.explore.checks import STATISTICS, PredictiveCheck
-from cormorant.explore.figures.frame import cut, text_width, whole_words
+from cormorant.explore.figures.frame import cut, text_width
 from cormorant.explore.figures.images import component_pictures
+from cormorant.explore.labels import component_labels
 
 from .handmade import handmade
 
@@ -183,6 +184,18 @@ def test_component_panels(model, ax):
     assert shown[4:] == ["apple", "bird"]
     lengths = np.array([bar.get_width() for bar in ax.patches])
     np.testing.assert_allclose(lengths / lengths.max(), [1, 0.4 / 1.2, 1, 0.3 / 1.4])
+
+
+def test_titles_of_panels_show_where_they_are_cut(ax):
+    model = many(8)
+    figures.component_panels(model, ax, n=4, across=4)
+    titles = [text.get_text() for text in texts(ax) if text.get_fontweight() == "bold"]
+    labels = component_labels(model)
+    assert len(titles) == 8
+    for title in titles:
+        number, shown = title.split(" ", 1)
+        assert shown.endswith("…")
+        assert labels[int(number)].startswith(shown[:-1])
 
 
 def test_text_of_panels_stays_in_its_panel(ax):
@@ -392,8 +405,8 @@ def test_text_is_cut_to_its_room():
     assert cut("components", width, 8).endswith("…")
     assert text_width(cut("components", width, 8), 8) <= width
     assert cut("components", 0.0, 8) == "…"
-    assert whole_words("one two three", text_width("one two", 8) + 1, 8) == "one two"
-    assert whole_words("incomprehensible", 20.0, 8).endswith("…")
+    assert cut("one two three", text_width("one two…", 8), 8) == "one two…"  # words stay whole, and the cut shows
+    assert cut("one two three", text_width("one two th…", 8), 8) == "one two…"
 
 
 def test_ranks_and_epochs_are_whole_numbers(model):
