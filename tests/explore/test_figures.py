@@ -151,12 +151,15 @@ def test_lines_of_the_graph_run_around_circles():
 
 def test_circles_of_the_graph_hold_their_numbers():
     model = many(30)
-    model.usage_ = np.linspace(1.0, 0.3, 30) ** 2
+    model.usage_ = np.linspace(1.0, 0.1, 30) ** 2
     ax = figures.correlation_graph(model, among=30)
     numbers = [text for text in texts(ax) if text.get_text().isdigit()]
     assert sorted(int(text.get_text()) for text in numbers) == list(range(30))
     sizes = [text.get_fontsize() for text in numbers]
-    assert sizes[0] > sizes[-1] >= 4.0
+    assert sizes[0] > sizes[-1] >= 5.0 - 1e-9
+    radii = np.sqrt(np.asarray(ax.collections[0].get_sizes())) / 2
+    widths = [text_width(text.get_text(), text.get_fontsize()) for text in numbers]
+    assert (np.array(widths) < 1.3 * radii).all()
 
 
 def test_graph_without_room_says_so(ax):
