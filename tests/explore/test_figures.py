@@ -1,5 +1,7 @@
 """Figures: what is drawn, where, and in which order."""
 
+from types import SimpleNamespace
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -270,11 +272,24 @@ def test_panels_of_the_chains_do_not_meet(sampled, layout):
     assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[i + 1 :])
 
 
+def test_starts_too_short_to_be_seen_falling_are_left_out(sampled, model):
+    """Two points a chain; a fit without chains has its line however short it is."""
+    short = SimpleNamespace(**vars(model), traces_=sampled.traces_, diagnostics_=sampled.diagnostics_)
+    ax = figures.convergence({"cnpf": short, "again": short})
+    assert len(ax.figure.axes) == 10
+    assert ax is ax.figure.axes[0]
+    assert ax.get_ylabel() == "cnpf"
+    assert {line.get_color() for panel in ax.figure.axes for line in panel.get_lines()} == {palette.INK}
+    ax = figures.convergence({"cnpf": short, "variational": model})
+    assert len(ax.figure.axes) == 6
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["variational"]
+
+
 def test_traces_too_short_to_tell(ax):
     short = handmade(np.eye(2), [0.5, 0.5], traces_=[{"a0": [1.0]}])
     short.diagnostics_ = {"a0": {"rhat": float("nan"), "ess": float("nan")}}
     figures.convergence(short, ax)
-    assert ax.figure.axes[1].get_title() == "a0\nR-hat -, ESS -"
+    assert ax.get_title() == "a0\nR-hat -, ESS -"
 
 
 def test_convergence_by_the_bound(model, uncorrelated, ax):
