@@ -1,5 +1,7 @@
 """Figures: what is drawn, where, and in which order."""
 
+from types import SimpleNamespace
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -13,8 +15,9 @@ from matplotlib.figure import Figure
 
 from cormorant.explore import figures, palette
 from cormorant.explore.checks import STATISTICS, PredictiveCheck
-from cormorant.explore.figures.frame import cut, text_width, whole_words
+from cormorant.explore.figures.frame import cut, text_width
 from cormorant.explore.figures.images import component_pictures
+from cormorant.explore.labels import component_labels
 
 from .handmade import handmade
 
@@ -150,12 +153,15 @@ def test_lines_of_the_graph_run_around_circles():
 
 def test_circles_of_the_graph_hold_their_numbers():
     model = many(30)
-    model.usage_ = np.linspace(1.0, 0.3, 30) ** 2
+    model.usage_ = np.linspace(1.0, 0.1, 30) ** 2
     ax = figures.correlation_graph(model, among=30)
     numbers = [text for text in texts(ax) if text.get_text().isdigit()]
     assert sorted(int(text.get_text()) for text in numbers) == list(range(30))
     sizes = [text.get_fontsize() for text in numbers]
-    assert sizes[0] > sizes[-1] >= 4.0
+    assert sizes[0] > sizes[-1] >= 5.0 - 1e-9
+    radii = np.sqrt(np.asarray(ax.collections[0].get_sizes())) / 2
+    widths = [text_width(text.get_text(), text.get_fontsize()) for text in numbers]
+    assert (np.array(widths) < 1.3 * radii).all()
 
 
 def test_graph_without_room_says_so(ax):
@@ -183,6 +189,18 @@ def test_component_panels(model, ax):
     assert shown[4:] == ["apple", "bird"]
     lengths = np.array([bar.get_width() for bar in ax.patches])
     np.testing.assert_allclose(lengths / lengths.max(), [1, 0.4 / 1.2, 1, 0.3 / 1.4])
+
+
+def test_titles_of_panels_show_where_they_are_cut(ax):
+    model = many(8)
+    figures.component_panels(model, ax, n=4, across=4)
+    titles = [text.get_text() for text in texts(ax) if text.get_fontweight() == "bold"]
+    labels = component_labels(model)
+    assert len(titles) == 8
+    for title in titles:
+        number, shown = title.split(" ", 1)
+        assert shown.endswith("…")
+        assert labels[int(number)].startswith(shown[:-1])
 
 
 def test_text_of_panels_stays_in_its_panel(ax):
@@ -254,11 +272,24 @@ def test_panels_of_the_chains_do_not_meet(sampled, layout):
     assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[i + 1 :])
 
 
+def test_starts_too_short_to_be_seen_falling_are_left_out(sampled, model):
+    """Two points a chain; a fit without chains has its line however short it is."""
+    short = SimpleNamespace(**vars(model), traces_=sampled.traces_, diagnostics_=sampled.diagnostics_)
+    ax = figures.convergence({"cnpf": short, "again": short})
+    assert len(ax.figure.axes) == 10
+    assert ax is ax.figure.axes[0]
+    assert ax.get_ylabel() == "cnpf"
+    assert {line.get_color() for panel in ax.figure.axes for line in panel.get_lines()} == {palette.INK}
+    ax = figures.convergence({"cnpf": short, "variational": model})
+    assert len(ax.figure.axes) == 6
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["variational"]
+
+
 def test_traces_too_short_to_tell(ax):
     short = handmade(np.eye(2), [0.5, 0.5], traces_=[{"a0": [1.0]}])
     short.diagnostics_ = {"a0": {"rhat": float("nan"), "ess": float("nan")}}
     figures.convergence(short, ax)
-    assert ax.figure.axes[1].get_title() == "a0\nR-hat -, ESS -"
+    assert ax.get_title() == "a0\nR-hat -, ESS -"
 
 
 def test_convergence_by_the_bound(model, uncorrelated, ax):
@@ -392,8 +423,8 @@ def test_text_is_cut_to_its_room():
     assert cut("components", width, 8).endswith("…")
     assert text_width(cut("components", width, 8), 8) <= width
     assert cut("components", 0.0, 8) == "…"
-    assert whole_words("one two three", text_width("one two", 8) + 1, 8) == "one two"
-    assert whole_words("incomprehensible", 20.0, 8).endswith("…")
+    assert cut("one two three", text_width("one two…", 8), 8) == "one two…"  # words stay whole, and the cut shows
+    assert cut("one two three", text_width("one two th…", 8), 8) == "one two…"
 
 
 def test_ranks_and_epochs_are_whole_numbers(model):

@@ -50,6 +50,13 @@ def test_short_names():
     assert all(len(short_name("one two, three", letters)) <= letters for letters in range(1, 20))
 
 
+def test_names_do_not_turn_the_writing():
+    assert short_name("a\u202eb") == "ab"
+    marks = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    assert short_name(f"a{marks} b{marks}", 3) == "a b"
+    assert short_name("שלום עולם") == "שלום עולם"  # letters turn only themselves
+
+
 def test_n_is_checked(model):
     with pytest.raises(ValueError, match="n must be a whole number of at least 1, got 0"):
         component_labels(model, n=0)

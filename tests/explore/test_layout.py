@@ -5,6 +5,8 @@ import pytest
 
 from cormorant.explore.layout import CLEAR, GAP, WIDE, cluster_order, line_around, place_circles, separate
 
+NO_LABELS = np.zeros((0, 2)), np.zeros((0, 2))
+
 
 def correlation(n, seed=0, dims=4):
     points = np.random.default_rng(seed).normal(size=(n, dims))
@@ -70,22 +72,33 @@ def test_clusters_are_neighbours():
 
 def test_lines_are_straight_where_nothing_is_in_the_way():
     ends = np.array([[0.0, 0.0], [100.0, 50.0]])
-    line = line_around(ends, np.array([[50.0, 60.0]]), np.array([10.0]))
+    line = line_around(ends, np.array([[50.0, 60.0]]), np.array([10.0]), *NO_LABELS)
     np.testing.assert_allclose(line[:, 1], line[:, 0] / 2)
-    np.testing.assert_allclose(line_around(ends, np.zeros((0, 2)), np.zeros(0))[[0, -1]], ends)
+    np.testing.assert_allclose(line_around(ends, np.zeros((0, 2)), np.zeros(0), *NO_LABELS)[[0, -1]], ends)
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_lines_are_bent_around_circles(side):
     """To the side on which there is more room."""
     ends, circle = np.array([[0.0, 0.0], [200.0, 0.0]]), np.array([[90.0, 4.0 * side]])
-    line = line_around(ends, circle, np.array([10.0]))
+    line = line_around(ends, circle, np.array([10.0]), *NO_LABELS)
     assert np.linalg.norm(line - circle, axis=1).min() >= 10.0 + CLEAR
     assert (side * line[1:-1, 1] < 0).all()
     np.testing.assert_allclose(line[[0, -1]], ends)
 
 
+def test_lines_are_bent_around_labels():
+    """Where that leads through no circle."""
+    ends, label, size = np.array([[0.0, 0.0], [200.0, 0.0]]), np.array([[90.0, 4.0]]), np.array([[40.0, 16.0]])
+    line = line_around(ends, np.zeros((0, 2)), np.zeros(0), label, size)
+    assert not (np.abs(line - label) < size / 2).all(axis=1).any()
+    assert (line[1:-1, 1] < 0).all()
+    below = np.array([[90.0, -14.0]]), np.array([10.0])
+    line = line_around(ends, *below, label, size)
+    assert np.linalg.norm(line - below[0], axis=1).min() >= 10.0 + CLEAR
+
+
 def test_a_line_with_no_way_out_takes_the_best():
     ends = np.array([[0.0, 0.0], [100.0, 0.0]])
-    line = line_around(ends, np.array([[50.0, 0.0]]), np.array([40.0]))
+    line = line_around(ends, np.array([[50.0, 0.0]]), np.array([40.0]), *NO_LABELS)
     assert np.abs(line[:, 1]).max() > 10.0

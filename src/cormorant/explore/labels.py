@@ -13,6 +13,8 @@ from cormorant.explore.scores import column_scores
 CANDIDATES = 10  # columns that a label may fall back on when a more used component has the first ones
 NAME_LETTERS = 60  # longer names are cut
 LABEL_LETTERS = 40  # longer labels have fewer names
+# Marks that turn the direction of writing: one in a name would turn what stands after it around too.
+TURNS = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def component_labels(model: FittedModel, n: int = 3) -> list[str]:
@@ -50,8 +52,11 @@ def described(model: FittedModel, components: np.ndarray) -> dict[str, Any]:
 
 
 def short_name(name: str, letters: int = NAME_LETTERS) -> str:
-    """One line of at most so many letters: all, or as many whole words as have room (of a long word, its letters)."""
-    line = " ".join(name.split())
+    """One line of at most so many letters: all, or as many whole words as have room (of a long word, its letters).
+
+    Marks that turn the direction of writing are left out.
+    """
+    line = " ".join(name.translate(TURNS).split())
     if len(line) <= letters:
         return line
     room = line[:letters]  # the ellipsis takes the place of the last letter, or of the space after a word

@@ -103,21 +103,25 @@ def _push(z: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return push
 
 
-def line_around(ends: np.ndarray, circles: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Points (m x 2) of a line between two ends (2 x 2): straight, or bent if it would run through other circles.
+def line_around(
+    ends: np.ndarray, circles: np.ndarray, radii: np.ndarray, labels: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """Points (m x 2) of a line between two ends (2 x 2): straight, or bent if it would run through something else.
 
-    A line that runs through a circle looks as if it ended there.
+    A line that runs through a circle looks as if it ended there, so circles come first; of the bends that keep clear
+    of them, the one that covers least of the labels, which are boxes of these sizes (n x 2) around their centres.
     """
     across = (ends[1] - ends[0]) @ np.array([[0.0, 1.0], [-1.0, 0.0]])
     t = np.linspace(0.0, 1.0, 65)[:, np.newaxis]
-    best, most = ends, -np.inf
+    best, most = ends, (-np.inf, 0)
     for bend in BENDS:
         middle = ends.mean(axis=0) + 2.0 * bend * across
         line = (1 - t) ** 2 * ends[0] + 2 * t * (1 - t) * middle + t**2 * ends[1]
-        free = (np.linalg.norm(line[:, np.newaxis] - circles, axis=2) - radii).min(initial=np.inf)
-        if free > most:
-            best, most = line, free
-        if most >= CLEAR:
+        free = (np.linalg.norm(line[:, np.newaxis] - circles, axis=2) - radii).min(initial=CLEAR)
+        covered = (np.abs(line[:, np.newaxis] - labels) < sizes / 2).all(axis=2).sum()
+        if (free, -covered) > most:
+            best, most = line, (free, -covered)
+        if most == (CLEAR, 0):
             break
     return best
 

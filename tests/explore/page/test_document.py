@@ -52,6 +52,14 @@ def test_components_that_are_not_in_order_of_use():
     assert [found["components"][at]["number"] for at in found["sticks"]["components"]] == [0, 1, 2, 3]
 
 
+def test_names_do_not_turn_the_writing():
+    """U+202E turns around what stands after it: the other names of a label too."""
+    names = np.array(["a\u202eb", "c", "d", "e"], dtype=object)
+    found = document(small(column_names_=names, row_names_=names[:3]))
+    assert "ab" in found["columns"]["names"]
+    assert "202e" not in json.dumps(found)
+
+
 def test_sticks_have_those_that_are_not_in_use():
     sticks = document(small())["sticks"]
     assert sticks == {"weights": [1.0, 0.6, 0.39, 0.01], "components": [0, 1, 2, -1], "inUse": 3}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cormorant.explore.figures.frame import PLAIN, cut, size_in_points, whole_page, whole_words
+from cormorant.explore.figures.frame import PLAIN, cut, size_in_points, text_width, whole_page
 from cormorant.explore.fitted import FittedModel, by_usage, check_number, largest, named
 from cormorant.explore.labels import labels_of
 from cormorant.explore.palette import BLUE, INK
@@ -52,7 +52,8 @@ def component_panels(
         y, x = divmod(panel, across)
         top = largest(scores[k], n)
         length = model.components_[k, top] / model.components_[k].max()
-        title = whole_words(f"{k} {label}", width, FONT, "bold")
+        room = width - text_width(f"{k}0", FONT, "bold")  # a space is no wider than a figure
+        title = f"{k} {cut(label, room, FONT, 'bold')}"
         ax.text(x, y * lines, title, fontsize=FONT, fontweight="bold", va="center", **PLAIN)
         at = y * lines + 1.0 + np.arange(len(top))
         ax.barh(at, (1.0 - GAP) * length, left=x, height=0.86, color=BLUE, alpha=0.28, linewidth=0)

@@ -2,83 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from cormorant.explore.figures.frame import axes, bare, whole_numbers
+from cormorant.explore.figures.frame import PLAIN, axes, bare, whole_numbers
 from cormorant.explore.fitted import FittedModel
-from cormorant.explore.palette import CYCLE
+from cormorant.explore.palette import CYCLE, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Run = list[tuple[int, float]]  # epochs, and what was seen at each
 QUANTITIES = {"perplexity": "validation perplexity", "bound": "evidence lower bound"}
 SMALL = 7.5  # points; panels of traces stand side by side
+LEAST_POINTS = 3  # of a line that shows where a fit went
 
 
 def convergence(models: FittedModel | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """Perplexity of the validation rows against epochs (the bound, where no rows were kept aside), and the chains.
 
-    A model that was sampled has a line for each chain: that of the structured fit which the chain started from. Below,
-    in a part of the room of ``ax``, are the chains themselves after their burn-in: a panel for each of `traces_`, with
-    its split R-hat and effective sample size. Chains that have mixed cover each other and do not drift.
+    A model that was sampled has a row of panels in the room of ``ax``, one for each of `traces_`: a grey line a chain,
+    after its burn-in, with the split R-hat and effective sample size. Chains that have mixed cover each other and do
+    not drift. The perplexity stands above them; of sampled models it is that of the fits which the chains started from,
+    and left out where each is too short to be seen falling.
 
     Args:
-        models: A fitted estimator, or several by name that watched the same quantity.
-        ax: Where to draw; becomes the axes of the perplexity.
+        models: A fitted estimator, or several by name; those with a perplexity to show must have watched the same.
+        ax: Where to draw; becomes the first of the axes.
     """
     several = isinstance(models, Mapping)
     fits: dict[str, Any] = dict(models) if several else {type(models).__name__: models}
-    watched = {_watched(model) for model in fits.values()}
-    if len(watched) > 1:
-        raise ValueError("models must have been fitted by the same stopping: all by validation rows or by the bound.")
-    quantity = watched.pop()
     sampled = {label: model for label, model in fits.items() if getattr(model, "traces_", None)}
-    ax = axes(ax, (8.5, 2.6 + 1.8 * len(sampled)) if sampled else (6.0, 3.0))
-    for panels, (label, model) in zip(_below(ax, list(sampled.values())), sampled.items(), strict=True):
-        _draw_traces(model, panels)
+    watched = {label: _watched(model) for label, model in fits.items()}
+    runs = {label: _runs(model.history_, watched[label]) for label, model in fits.items()}
+    shown = [name for name in fits if name not in sampled or max(map(len, runs[name])) >= LEAST_POINTS]
+    if len({watched[label] for label in shown}) > 1:
+        raise ValueError("models must have been fitted by the same stopping: all by validation rows or by the bound.")
+    ax = axes(ax, (8.5, 2.6 * bool(shown) + 1.8 * len(sampled)) if sampled else (6.0, 3.0))
+    panels = _panels(ax, list(sampled.values()), above=bool(shown))
+    for row, (label, model) in zip(panels, sampled.items(), strict=True):
+        _draw_traces(model, row)
         if several:
-            panels[0].set_ylabel(label)
-    for i, (label, model) in enumerate(fits.items()):
-        for number, run in enumerate(_runs([info for info in model.history_ if info[quantity] is not None])):
+            row[0].set_ylabel(label, **PLAIN)
+    if shown:
+        _draw_starts(ax, {label: runs[label] for label in shown}, QUANTITIES[watched[shown[0]]], legend=several)
+    return ax
+
+
+def _draw_starts(ax: Axes, runs: dict[str, list[Run]], quantity: str, *, legend: bool) -> None:
+    """A line a run, a colour a model."""
+    for i, (label, lines) in enumerate(runs.items()):
+        for number, line in enumerate(lines):
             ax.plot(
-                [info["epoch"] for info in run],
-                [info[quantity] for info in run],
-                color=CYCLE[(i if several else number) % len(CYCLE)],  # of one model, that of the chain below
+                *zip(*line, strict=True),
+                color=CYCLE[i % len(CYCLE)],
                 linestyle=("-", "--", ":")[i // len(CYCLE) % 3],
                 marker="o",
                 markersize=3,
                 label=label if number == 0 else None,
             )
-    ax.set(xlabel="epoch", ylabel=QUANTITIES[quantity])
+    ax.set(xlabel="epoch", ylabel=quantity)
     whole_numbers(ax)
-    if several:
+    if legend:
         ax.legend(frameon=False)
-    return bare(ax)
+    bare(ax)
 
 
-def _below(ax: Axes, sampled: list[Any]) -> list[list[Axes]]:
-    """A row of panels for each model, in the lower part of the room that the axes have."""
+def _panels(ax: Axes, sampled: list[Any], *, above: bool) -> list[list[Axes]]:
+    """A row of panels for each model in the room that the axes have; they move above, or become the first panel."""
     figure, room, box = ax.get_figure(root=False), ax.get_subplotspec(), ax.get_position()
     if not sampled or figure is None:
         return []
     if room is None:  # axes that stand in no grid
         room = figure.add_gridspec(1, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1)[0]
     apart, beside = (None, None) if figure.get_layout_engine() else (0.8, 0.5)  # an engine knows better
-    rows = room.subgridspec(1 + len(sampled), 1, height_ratios=[1.4] + [1.0] * len(sampled), hspace=apart)
-    ax.set_subplotspec(rows[0])
-    grids = (rows[i].subgridspec(1, len(model.traces_[0]), wspace=beside) for i, model in enumerate(sampled, start=1))
-    return [[figure.add_subplot(cell) for cell in grid] for grid in grids]
+    heights = [1.4] * above + [1.0] * len(sampled)
+    rows = room.subgridspec(len(heights), 1, height_ratios=heights, hspace=apart)
+    grids = [rows[above + i].subgridspec(1, len(model.traces_[0]), wspace=beside) for i, model in enumerate(sampled)]
+    ax.set_subplotspec(rows[0] if above else grids[0][0])
+    return [[ax if cell == ax.get_subplotspec() else figure.add_subplot(cell) for cell in grid] for grid in grids]
 
 
 def _draw_traces(model: Any, panels: list[Axes]) -> None:
-    """What each summary was after every sweep, a line a chain."""
+    """What each summary was after every sweep, a line a chain; all of one colour, since colours tell models apart."""
     for name, panel in zip(model.traces_[0], panels, strict=True):
-        for number, trace in enumerate(model.traces_):
+        for trace in model.traces_:
             values = trace[name]
-            colour = CYCLE[number % len(CYCLE)]
-            panel.plot(range(1, len(values) + 1), values, color=colour, linewidth=0.9)
+            panel.plot(range(1, len(values) + 1), values, color=INK, alpha=0.45, linewidth=0.7)
         told = model.diagnostics_[name]
         title = f"{name.replace('_', ' ')}\nR-hat {_shown(told['rhat'], '.2f')}, ESS {_shown(told['ess'], '.0f')}"
         panel.set_title(title, fontsize=SMALL)
@@ -94,13 +105,15 @@ def _shown(number: float, form: str) -> str:
     return format(number, form) if isfinite(number) else "-"
 
 
-def _runs(seen: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The history cut where epochs begin again: at the fit that a further chain starts from."""
-    runs: list[list[dict[str, Any]]] = []
-    for info in seen:
-        if not runs or info["epoch"] <= runs[-1][-1]["epoch"]:
+def _runs(history: Sequence[dict[str, Any]], quantity: str) -> list[Run]:
+    """What was seen by epoch, cut where epochs begin again: at the fit that a further chain starts from."""
+    runs: list[Run] = []
+    for info in history:
+        if info[quantity] is None:
+            continue
+        if not runs or info["epoch"] <= runs[-1][-1][0]:
             runs.append([])
-        runs[-1].append(info)
+        runs[-1].append((info["epoch"], info[quantity]))
     return runs
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from cormorant.explore.labels import short_name
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Names come from data: a dollar in one is a dollar, not the beginning of mathematics.
 PLAIN: dict[str, Any] = {"parse_math": False}
+MOST_LETTERS = 200  # more have no room in any line of a figure
 
 
 def axes(ax: Axes | None, size: tuple[float, float], layout: str = "constrained") -> Axes:
@@ -65,16 +68,6 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
 
 
 def cut(text: str, width: float, size: float, weight: str = "normal") -> str:
-    """As much of a line as has room in ``width`` points."""
-    line = " ".join(text.split())
-    if text_width(line, size, weight) <= width:
-        return line
-    shorter = (line[:n].rstrip() + "…" for n in range(len(line) - 1, 0, -1))
-    return next((part for part in shorter if text_width(part, size, weight) <= width), "…")
-
-
-def whole_words(text: str, width: float, size: float, weight: str = "normal") -> str:
-    """As many words of a line as have room in ``width`` points; if not even one has, as much of it as does."""
-    words = text.split()
-    lines = (" ".join(words[:n]) for n in range(len(words), 1, -1))
-    return next((line for line in lines if text_width(line, size, weight) <= width), cut(text, width, size, weight))
+    """As much of a line as has room in ``width`` points: whole words, as in labels."""
+    parts = (short_name(text, letters) for letters in range(min(len(text), MOST_LETTERS), -1, -1))
+    return next((part for part in parts if text_width(part, size, weight) <= width), "…")

@@ -22,7 +22,9 @@ LARGEST = 15.0  # radius of the most used component, in points
 POSITIVE: dict[str, Any] = {"color": TOGETHER, "linestyle": "-"}
 NEGATIVE: dict[str, Any] = {"color": APART, "linestyle": (0, (3, 2))}  # dashed: the sign shows without colour too
 LEGEND = 18.0  # points kept free below the graph
-SMALLEST_NUMBER = 4.0  # points; smaller circles hold none
+LARGEST_NUMBER = 0.8  # of the size of the labels
+SMALLEST_NUMBER = 5.0  # points, unless labels are smaller still; no circle is too small for it
+WITHIN = 1.25  # width of a number over the radius of its circle, with air on both sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +37,15 @@ class Nodes:
     font: float
 
     @property
+    def label_sizes(self) -> np.ndarray:
+        """Width and height of the text of each label."""
+        width = [max(text_width(line, self.font) for line in lines) for lines in self.lines]
+        return np.column_stack([width, [1.25 * self.font * len(lines) for lines in self.lines]])
+
+    @property
     def sizes(self) -> np.ndarray:
         """Width and height of each box, with a little air around."""
-        width = [max(text_width(line, self.font) for line in lines) for lines in self.lines]
-        height = [1.25 * self.font * len(lines) for lines in self.lines]
+        width, height = self.label_sizes.T
         return np.column_stack([np.maximum(width, 2 * self.radius) + 6.0, height + 2 * self.radius + 4.0])
 
     @property
@@ -57,9 +64,9 @@ def correlation_graph(
 ) -> Axes:
     """Components near those that they go with: purple lines join what goes together, dashed orange ones what does not.
 
-    Circles are as large as a component's share of the counts and hold its number (the smallest have no room for it);
-    lines are as wide as |rho|, and bent around circles that they pass. Distances on the page follow 1 - rho as well as
-    a plane can.
+    Circles are as large as a component's share of the counts (the smallest as large as its number needs); lines are as
+    wide as |rho|, and bent around circles and, where they can be, labels that they pass. Distances on the page follow
+    1 - rho as well as a plane can.
 
     Args:
         model: A fitted estimator with locations.
@@ -80,7 +87,7 @@ def correlation_graph(
     ax.set(xlim=(0, width), ylim=(-LEGEND, height - LEGEND))
     nodes, places = _arrange(model, chosen, np.array([width, height - LEGEND]))
     circles = places + np.column_stack([np.zeros(len(chosen)), nodes.rise])
-    _draw_edges(ax, model.correlation_[np.ix_(chosen, chosen)], circles, nodes.radius, *numbers)
+    _draw_edges(ax, model.correlation_[np.ix_(chosen, chosen)], circles, nodes, *numbers)
     _draw_nodes(ax, nodes, circles)
     _draw_legend(ax)
     return ax
@@ -91,7 +98,7 @@ def _arrange(model: FittedModel, chosen: np.ndarray, room: np.ndarray) -> tuple[
     wanted = stress_layout(1.0 - model.correlation_[np.ix_(chosen, chosen)])
     share = model.usage_[chosen]
     for font in FONTS:
-        radius = LARGEST * font / FONTS[0] * np.sqrt(share / share.max())
+        radius = np.maximum(LARGEST * font / FONTS[0] * np.sqrt(share / share.max()), _least_radii(chosen, font))
         nodes = Nodes(chosen, _label_lines(model, chosen, font), radius, font)
         places = separate(fit_into(wanted, nodes.sizes, room), nodes.sizes, room)
         if places is not None:
@@ -100,6 +107,11 @@ def _arrange(model: FittedModel, chosen: np.ndarray, room: np.ndarray) -> tuple[
         f"the labels of {len(chosen)} components have no room in {room[0] / 72:.1f} x {room[1] / 72:.1f} inches: "
         "draw on larger axes, or fewer components (among)."
     )
+
+
+def _least_radii(components: np.ndarray, font: float) -> np.ndarray:
+    """Radii of circles that hold the smallest numbers."""
+    return np.array([text_width(str(k), min(SMALLEST_NUMBER, LARGEST_NUMBER * font)) / WITHIN for k in components])
 
 
 def _label_lines(model: FittedModel, chosen: np.ndarray, font: float) -> list[list[str]]:
@@ -117,29 +129,29 @@ def _label_lines(model: FittedModel, chosen: np.ndarray, font: float) -> list[li
     return found
 
 
-def _draw_edges(
-    ax: Axes, rho: np.ndarray, circles: np.ndarray, radius: np.ndarray, n_positive: int, n_negative: int
-) -> None:
+def _draw_edges(ax: Axes, rho: np.ndarray, circles: np.ndarray, nodes: Nodes, n_positive: int, n_negative: int) -> None:
+    sizes = nodes.label_sizes
+    labels = circles - np.column_stack([np.zeros(len(circles)), nodes.radius + 1.0 + sizes[:, 1] / 2])
     first, second = np.triu_indices(len(rho), k=1)
     strength = rho[first, second]
     for sign, number, style in ((1.0, n_positive, POSITIVE), (-1.0, n_negative, NEGATIVE)):
         order = np.argsort(-sign * strength, kind="stable")[:number]
         for edge in order[sign * strength[order] > 0]:
             ends = [first[edge], second[edge]]
-            line = line_around(circles[ends], np.delete(circles, ends, axis=0), np.delete(radius, ends))
+            others = (np.delete(things, ends, axis=0) for things in (circles, nodes.radius, labels, sizes))
+            line = line_around(circles[ends], *others)
             ax.plot(*line.T, linewidth=0.3 + 2.5 * strength[edge] ** 2, alpha=0.5, zorder=1, **style)
 
 
 def _draw_nodes(ax: Axes, nodes: Nodes, circles: np.ndarray) -> None:
     from matplotlib.patheffects import withStroke
 
-    halo = [withStroke(linewidth=2.0, foreground="white")]  # keeps text readable where a line runs beneath it
+    halo = [withStroke(linewidth=3.0, foreground="white")]  # keeps text readable where a line runs beneath it
     # Marks, not patches: their size is in points, and they stay round however the axes are stretched.
     ax.scatter(*circles.T, s=(2 * nodes.radius) ** 2, facecolor=PALE, edgecolor=INK, linewidth=0.7, zorder=2)
     for k, (x, y), radius, lines in zip(nodes.components, circles, nodes.radius, nodes.lines, strict=True):
-        size = min(0.8, 1.4 * radius / text_width(str(k), nodes.font)) * nodes.font
-        if size >= SMALLEST_NUMBER:
-            ax.text(x, y, str(k), ha="center", va="center", fontsize=size, color=INK, zorder=3)
+        size = min(LARGEST_NUMBER, WITHIN * radius / text_width(str(k), nodes.font)) * nodes.font
+        ax.text(x, y, str(k), ha="center", va="center_baseline", fontsize=size, color=INK, zorder=3)
         ax.text(
             x, y - radius - 1.0, "\n".join(lines), ha="center", va="top", fontsize=nodes.font, linespacing=1.05,
             color=INK, zorder=3, path_effects=halo, **PLAIN,
