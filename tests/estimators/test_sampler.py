@@ -10,7 +10,7 @@ from scipy import sparse
 
 from cormorant import CNPF, HGP, load
 from cormorant.datasets import simulate
-from cormorant.estimators import ESTIMATORS, TruncationWarning
+from cormorant.estimators import ESTIMATORS, TruncationWarning, parameters
 from cormorant.estimators.chains import sampled_correlation
 from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals
@@ -300,3 +300,12 @@ def test_an_error_of_one_chain_ends_the_others(truth):
     model = CNPF(5, n_chains=2, n_sweeps=100_000, n_samples=5, n_jobs=2, random_state=0, callbacks=[fail])
     with pytest.raises(RuntimeError, match="no more"):
         quietly_fit(model, truth.counts)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 60), (20_000, 8, 60), (40_000, 4, 30), (10**6, 2, 30)]
+)
+def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
+    monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the default, which other tests have less of
+    found = parameters.resolve_chains(None, None, 5, n_rows, 200)
+    assert (found.n_chains, found.n_sweeps) == (n_chains, n_sweeps)
