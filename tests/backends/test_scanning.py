@@ -14,7 +14,7 @@ from cormorant.backends.scanning import CountTable
 
 sampling = Sampling(Threads(1))
 # Two rows: two counts and one count in the first, one in the second. A count is (row, column).
-INDPTR, INDICES, COUNTS = np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), np.array([2, 1, 1])
+INDPTR, INDICES, OFFSETS = np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), np.array([0, 2, 3, 4])
 EACH = [(0, 0), (0, 0), (0, 1), (1, 1)]
 W, A0 = np.array([0.4, 0.9]), 0.3
 FACTOR = np.array([[0.3, 0.7], [0.6, 0.2]])
@@ -48,7 +48,7 @@ def test_scans_have_the_exact_distribution(atoms):
     table = CountTable.of(c) if atoms is None else None
     seen = dict.fromkeys(states, 0)
     for seed in range(60_000):
-        sampling.scan(INDPTR, INDICES, COUNTS, z, n, FACTOR, W, table, seed, atoms, A0 if atoms is None else 0.0)
+        sampling.scan(INDPTR, INDICES, OFFSETS, z, n, FACTOR, W, table, seed, atoms, A0 if atoms is None else 0.0)
         if seed % 5 == 0:
             seen[tuple(z.tolist())] += 1
     assert stats.chisquare(list(seen.values()), 12_000 * p / p.sum()).pvalue > 1e-3
@@ -71,7 +71,7 @@ def test_the_search_finds_what_numpy_finds(n_components):
     n[np.arange(n_rows), z] = 1
     np.add.at(c, (indices, z), 1)
     table, first, u = CountTable.of(c), z.copy(), sampling.uniforms(n_rows, 5)
-    sampling.scan(indptr, indices, np.ones(n_rows, np.int64), z, n, factor, w, table, 5, None, a0)
+    sampling.scan(indptr, indices, np.arange(n_rows + 1), z, n, factor, w, table, 5, None, a0)
     close = 0
     for row, i in enumerate(indices):  # after the compiled scan where single precision decides otherwise
         c[i, first[row]] -= 1
@@ -90,10 +90,8 @@ def test_fresh_counts_are_placed_by_the_atoms_and_what_the_row_comes_with():
     rows = 20_000
     n = np.tile([1.5, 0.0], (rows, 1))
     table = CountTable.empty(2, 2)
-    z = sampling.scan(
-        np.arange(rows + 1), np.ones(rows, np.int32), np.full(rows, 2), None, n, np.tile(FACTOR[0], (rows, 1)), W,
-        table, 3, ATOMS,
-    )  # fmt: skip
+    indptr, indices, factor = np.arange(rows + 1), np.ones(rows, np.int32), np.tile(FACTOR[0], (rows, 1))
+    z = sampling.scan(indptr, indices, 2 * indptr, None, n, factor, W, table, 3, ATOMS)
     p = (W + np.array([1.5, 0.0])) * FACTOR[0] * ATOMS[1]
     found = (z == 0).mean()
     assert abs(found - p[0] / p.sum()) < 4 * np.sqrt(found * (1 - found) / (2 * rows))
@@ -104,12 +102,13 @@ def test_fresh_counts_are_placed_by_the_atoms_and_what_the_row_comes_with():
 def test_threads_change_nothing_for_new_rows():
     rng = np.random.default_rng(1)
     indptr, indices = np.arange(0, 4001, 2), rng.integers(0, 5, 4000).astype(np.int32)
-    y, factor, w, atoms = rng.integers(1, 4, 4000), rng.random((2000, 9)), rng.gamma(1.0, size=9), rng.random((5, 9))
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 4, 4000))])
+    factor, w, atoms = rng.random((2000, 9)), rng.gamma(1.0, size=9), rng.random((5, 9))
     found = []
     for threads in (1, 3):
         s, n = Sampling(Threads(threads)), np.zeros((2000, 9))
-        z = s.scan(indptr, indices, y, None, n, factor, w, None, 1, atoms)
-        found.append((s.scan(indptr, indices, y, z, n, factor, w, None, 2, atoms), n))
+        z = s.scan(indptr, indices, offsets, None, n, factor, w, None, 1, atoms)
+        found.append((s.scan(indptr, indices, offsets, z, n, factor, w, None, 2, atoms), n))
     assert_array_equal(found[0][0], found[1][0])
     assert_array_equal(found[0][1], found[1][1])
 
@@ -118,5 +117,5 @@ def test_nothing_vanishes_in_single_precision():
     """Factors thirty orders of magnitude apart: the counts go where they should, and nothing overflows."""
     factor = np.array([[1e-40, 1e-10], [1e-30, 1e-60]])
     z, n = np.array([0, 0, 0, 1], np.uint16), tallies([0, 0, 0, 1])[0]
-    sampling.scan(INDPTR, INDICES, COUNTS, z, n, factor, W, None, 1, ATOMS)
+    sampling.scan(INDPTR, INDICES, OFFSETS, z, n, factor, W, None, 1, ATOMS)
     assert_array_equal(z, [1, 1, 1, 0])

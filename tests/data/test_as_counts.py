@@ -47,10 +47,14 @@ def test_a_wide_sparse_matrix_is_never_densified():
     assert as_counts(matrix).total == 3
 
 
-@pytest.mark.parametrize("X", [DENSE.tolist(), DENSE.astype(np.float16), DENSE.astype(object), np.matrix(DENSE)])
-@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("X", [DENSE.tolist(), DENSE.astype(np.float16), DENSE.astype(object)])
 def test_dense_input(X):
     assert as_counts(X) == as_counts(DENSE)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_the_matrix_of_numpy():
+    assert as_counts(np.matrix(DENSE)) == as_counts(DENSE)
 
 
 def test_numbers_of_other_kinds():

@@ -1,7 +1,7 @@
 """Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` is not looked at: a change there needs a change here (this number will do): 4.
+from `random` and `search` is not looked at: a change there needs a change here (this number will do): 6.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from cormorant.backends import random, scanning, stacks
 from cormorant.backends.compiled import Threads, compiled
 from cormorant.backends.logistic import exp_negative, log_positive
-from cormorant.backends.scanning import LANES, ZERO, CountTable, padded, pick
+from cormorant.backends.scanning import CountTable
+from cormorant.backends.search import LANES, ZERO, find, pad, sum_up
 
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
 
 
 @compiled
 def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c):
-    """q_k = x_k a_k summed by sixteens; a count finds its four of these sums, the sum, the four within it, its own.
+    """Each count of an entry to component k with probability ~ x_k a_k; many at a time by binomials.
 
-    All sums of a row come first: between them there is nothing that a processor would have to guess. One long function,
-    and no row of an array has a name: that would count references, which costs as much as a sum.
+    All sums of a row come first: between them there is nothing that a processor would have to guess.
     """
     n_components, by_column = n.shape[1], len(c) > 0
     n_sums = (n_components + LANES - 1) // LANES
@@ -34,53 +34,13 @@ def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c
     for u in range(first, last):
         s, begin, length = random.stream(seed, ids[u]), indptr[u], indptr[u + 1] - indptr[u]
         for j in range(length):
-            i, z = indices[begin + j], ZERO
-            for m in range(0, n_sums - n_sums % 4, 4):
-                k0, z0, z1, z2, z3 = LANES * m, ZERO, ZERO, ZERO, ZERO
-                for k in range(LANES):
-                    z0 += x[u, k0 + k] * atoms[i, k0 + k]
-                    z1 += x[u, k0 + k + LANES] * atoms[i, k0 + k + LANES]
-                    z2 += x[u, k0 + k + 2 * LANES] * atoms[i, k0 + k + 2 * LANES]
-                    z3 += x[u, k0 + k + 3 * LANES] * atoms[i, k0 + k + 3 * LANES]
-                sums[j, m], sums[j, m + 1], sums[j, m + 2], sums[j, m + 3] = z0, z1, z2, z3
-                z += (z0 + z1) + (z2 + z3)
-            for m in range(n_sums - n_sums % 4, n_sums):
-                k0, z0 = LANES * m, ZERO
-                for k in range(LANES):
-                    z0 += x[u, k0 + k] * atoms[i, k0 + k]
-                sums[j, m] = z0
-                z += z0
-            normaliser[j] = z
+            normaliser[j] = sum_up(x, u, atoms, indices[begin + j], ZERO, n_sums, sums, j)
         for j in range(length):
             i, z, left = indices[begin + j], normaliser[j], counts[begin + j]
             if left <= ONE_BY_ONE:
                 for _ in range(left):
                     target = np.float32(random.uniform(s)) * z
-                    sixteen, total, before = 0, ZERO, ZERO
-                    for m in range(0, n_sums - 4, 4):
-                        total += (sums[j, m] + sums[j, m + 1]) + (sums[j, m + 2] + sums[j, m + 3])
-                        below = total < target
-                        sixteen += 4 * below
-                        before = total if below else before
-                    part, target = pick(sums[j, sixteen], sums[j, sixteen + 1], sums[j, sixteen + 2], target - before)
-                    k = LANES * (sixteen + part)
-                    q0 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
-                        x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
-                    )
-                    k += 4
-                    q1 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
-                        x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
-                    )
-                    k += 4
-                    q2 = (x[u, k] * atoms[i, k] + x[u, k + 1] * atoms[i, k + 1]) + (
-                        x[u, k + 2] * atoms[i, k + 2] + x[u, k + 3] * atoms[i, k + 3]
-                    )
-                    part, target = pick(q0, q1, q2, target)
-                    k += 4 * part - 8
-                    part, target = pick(
-                        x[u, k] * atoms[i, k], x[u, k + 1] * atoms[i, k + 1], x[u, k + 2] * atoms[i, k + 2], target
-                    )
-                    k = min(k + part, n_components - 1)
+                    k = min(find(x, u, atoms, i, ZERO, n_sums, sums, j, target), n_components - 1)
                     n[u, k] += 1
                     if by_column:
                         c[i, k] += 1
@@ -168,9 +128,9 @@ class Sampling:
 
         The second is None unless asked for.
         """
-        n = np.zeros((len(indptr) - 1, atoms.shape[1]), np.int64)
-        x, padded = _pad(x), _pad(atoms)
-        ids = _ids(ids, len(n))
+        n_rows, n_components = x.shape
+        n, ids = np.zeros((n_rows, n_components), np.int64), _ids(ids, n_rows)
+        x, padded = pad(x), pad(atoms)
         # The table of the columns is what does not fit a processor's cache.
         small = np.int32 if counts.sum() < 2**31 else np.int64
         nowhere = np.zeros((0, 0), small)
@@ -179,24 +139,25 @@ class Sampling:
         def work(first, last):
             # A table a thread; whole numbers add up to the same total in any order.
             if by_column and not hasattr(own, "c"):
-                own.c = np.zeros(atoms.shape, small)
+                own.c = np.zeros((len(atoms), n_components), small)
                 parts.append(own.c)
             _draw_counts(first, last, indptr, indices, counts, x, padded, seed, ids, n, own.c if by_column else nowhere)
 
         self.threads.over_rows(work, indptr)
         return n, sum(parts[1:], parts[0].astype(np.int64)) if by_column else None
 
-    def scan(self, indptr, indices, counts, z, n, factor, w, table, seed, atoms=None, a0=0.0, ids=None):
+    def scan(self, indptr, indices, offsets, z, n, factor, w, table, seed, atoms=None, a0=0.0, ids=None):
         """Each count in turn, given where all the others are; z and n, and the table if there is one, change in place.
 
+        ``offsets`` has the number of counts before each entry, and at its end that of all.
         p(z = k) ~ (w_k + n_uk) factor_uk (c_ki + a0) / (C_k + I a0), without the count itself; or with ``atoms`` in
         place of the last two. A z of None is made, each count by the n of the row as given. A table takes one thread:
         every count waits for the one before.
         """
-        is_fresh, offsets = z is None, np.concatenate([[0], np.cumsum(counts)])
-        z, ids = np.empty(offsets[-1], np.uint16) if z is None else z, _ids(ids, len(n))
+        is_fresh = z is None
+        z, ids = np.empty(offsets[-1], np.uint16) if is_fresh else z, _ids(ids, len(n))
         shared = CountTable.empty(0, n.shape[1]) if table is None else table
-        read = shared.cells if atoms is None else _pad(atoms)
+        read = shared.cells if atoms is None else pad(atoms)
         of = (read, np.float32(a0), shared.cells, shared.totals, a0 * len(read))
 
         def work(first, last):
@@ -239,13 +200,6 @@ class Sampling:
     def proposals(self, precision, linear, seed, ids=None):
         """The same, with the log densities of what was drawn, up to a constant."""
         return stacks.draws(self.threads, precision, linear, seed, _ids(ids, len(linear)))
-
-
-def _pad(a):
-    """In single precision, with columns of zeros, so that the sums come in fours."""
-    out = np.zeros((len(a), padded(a.shape[1])), np.float32)
-    out[:, : a.shape[1]] = a
-    return out
 
 
 def _ids(ids, n):

@@ -1,7 +1,7 @@
 """A compiled scan over counts, one after the other: each leaves its component and draws one given all the others.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` is not looked at: a change there needs a change here (this number will do): 1.
+from `random` and `search` is not looked at: a change there needs a change here (this number will do): 3.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cormorant.backends import random
-from cormorant.backends.compiled import compiled, inner
+from cormorant.backends.compiled import compiled
+from cormorant.backends.search import LANES, find, padded, sum_up
 
-LANES = 16  # components summed together when a count looks for its own
-ZERO = np.float32(0)
 LARGEST = 2**24  # counts of a column: up to here whole numbers are exact in single precision
 LEAST = 1e-18  # of a row's largest: what would vanish beside it is kept just visible
 
@@ -44,33 +43,17 @@ class CountTable:
         return self.cells[:, : len(self.totals)].astype(np.float64)
 
 
-def padded(n_components: int) -> int:
-    """Components with the zeros that make the sums come in fours."""
-    return n_components + -n_components % (4 * LANES)
-
-
-@inner
-def pick(a, b, c, target):
-    """Which of four summands, the last unnamed, the target falls into, and how far.
-
-    Partial sums below it are counted, without a branch: where it ends cannot be foreseen.
-    """
-    past_a, past_b, past_c = np.float32(a < target), np.float32(a + b < target), np.float32(a + b + c < target)
-    return np.int64(past_a + past_b + past_c), target - (past_a * a + past_b * b + past_c * c)
-
-
 @compiled
 def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a, cells, totals, a_total, n, seed, ids):
     """Count t of column i: p(z_t = k) ~ (w_k + n_uk) factor_uk (table_ik + a) / (totals_k + a_total).
 
     The table is that of the counts, which change as they go, or of atoms that stay (no ``cells``, no division). Fresh
-    counts have no component to leave; they are drawn given the n that the row comes with. The search goes as in
-    `sampling`: sums of sixteen, four of these, the sum, the four within it, its own.
+    counts have no component to leave; they are drawn given the n that the row comes with.
     """
     n_components, learns = n.shape[1], len(cells) > 0
     divides = learns and not is_fresh
     n_sums = (n_components + LANES - 1) // LANES
-    h, sums = np.zeros(table.shape[1], np.float32), np.zeros(table.shape[1] // LANES, np.float32)
+    h, sums = np.zeros((1, table.shape[1]), np.float32), np.zeros((1, table.shape[1] // LANES), np.float32)
     rest, scaled = np.empty(n_components), np.empty(n_components)
     for u in range(first, last):
         s, top = random.stream(seed, ids[u]), 0.0
@@ -79,7 +62,7 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
             top = max(top, (w[k] + n[u, k]) * rest[k])
         for k in range(n_components):
             rest[k], scaled[k] = rest[k] / top, factor[u, k] / top
-            h[k] = max((w[k] + n[u, k]) * rest[k], LEAST)
+            h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
         for j in range(indptr[u], indptr[u + 1]):
             i = indices[j]
             for t in range(offsets[j], offsets[j + 1]):
@@ -90,52 +73,10 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
                         cells[i, k] -= 1
                         totals[k] -= 1
                         rest[k] = scaled[k] / (totals[k] + a_total)
-                    h[k] = max((w[k] + n[u, k]) * rest[k], LEAST)
-                total = ZERO
-                for m in range(0, n_sums - n_sums % 4, 4):
-                    k0, z0, z1, z2, z3 = LANES * m, ZERO, ZERO, ZERO, ZERO
-                    for k in range(LANES):
-                        z0 += h[k0 + k] * (table[i, k0 + k] + a)
-                        z1 += h[k0 + k + LANES] * (table[i, k0 + k + LANES] + a)
-                        z2 += h[k0 + k + 2 * LANES] * (table[i, k0 + k + 2 * LANES] + a)
-                        z3 += h[k0 + k + 3 * LANES] * (table[i, k0 + k + 3 * LANES] + a)
-                    sums[m], sums[m + 1], sums[m + 2], sums[m + 3] = z0, z1, z2, z3
-                    total += (z0 + z1) + (z2 + z3)
-                for m in range(n_sums - n_sums % 4, n_sums):
-                    k0, z0 = LANES * m, ZERO
-                    for k in range(LANES):
-                        z0 += h[k0 + k] * (table[i, k0 + k] + a)
-                    sums[m] = z0
-                    total += z0
+                    h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
+                total = sum_up(h, 0, table, i, a, n_sums, sums, 0)
                 target = np.float32(random.uniform(s)) * total
-                sixteen, total, before = 0, ZERO, ZERO
-                for m in range(0, n_sums - 4, 4):
-                    total += (sums[m] + sums[m + 1]) + (sums[m + 2] + sums[m + 3])
-                    below = total < target
-                    sixteen += 4 * below
-                    before = total if below else before
-                part, target = pick(sums[sixteen], sums[sixteen + 1], sums[sixteen + 2], target - before)
-                k = LANES * (sixteen + part)
-                q0 = (h[k] * (table[i, k] + a) + h[k + 1] * (table[i, k + 1] + a)) + (
-                    h[k + 2] * (table[i, k + 2] + a) + h[k + 3] * (table[i, k + 3] + a)
-                )
-                k += 4
-                q1 = (h[k] * (table[i, k] + a) + h[k + 1] * (table[i, k + 1] + a)) + (
-                    h[k + 2] * (table[i, k + 2] + a) + h[k + 3] * (table[i, k + 3] + a)
-                )
-                k += 4
-                q2 = (h[k] * (table[i, k] + a) + h[k + 1] * (table[i, k + 1] + a)) + (
-                    h[k + 2] * (table[i, k + 2] + a) + h[k + 3] * (table[i, k + 3] + a)
-                )
-                part, target = pick(q0, q1, q2, target)
-                k += 4 * part - 8
-                q0, q1, q2 = (
-                    h[k] * (table[i, k] + a),
-                    h[k + 1] * (table[i, k + 1] + a),
-                    h[k + 2] * (table[i, k + 2] + a),
-                )
-                part, target = pick(q0, q1, q2, target)
-                k = min(k + part, n_components - 1)
+                k = min(find(h, 0, table, i, a, n_sums, sums, 0, target), n_components - 1)
                 z[t] = k
                 if learns:
                     cells[i, k] += 1
@@ -144,7 +85,7 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
                     n[u, k] += 1
                     if learns:
                         rest[k] = scaled[k] / (totals[k] + a_total)
-                    h[k] = max((w[k] + n[u, k]) * rest[k], LEAST)
+                    h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
         if is_fresh:
             for k in range(n_components):
                 n[u, k] = 0

@@ -74,6 +74,7 @@ def run_chains(
 
     Each has random numbers of its own, so their order changes nothing. One that is interrupted ends them all.
     """
+    gibbs = replace(gibbs, has_missing=rows.missing is not None, one_by_one=are_few(rows.counts))
     runs: dict[int, Run] = {}
     ended, lock = threading.Event(), threading.Lock()
 
@@ -128,7 +129,6 @@ def run_chain(
     stage: str,
 ) -> tuple[loop.Outcome, Collector]:
     """One chain from where a structured fit ended."""
-    gibbs = replace(gibbs, has_missing=rows.missing is not None, one_by_one=are_few(rows.counts))
     collector = Collector(chains.n_sweeps, chains.n_samples)
     memory = start.memory.handed_over(
         lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)), rows.counts.row_totals()

@@ -66,6 +66,11 @@ class Batch:
             )
         return self.counts.astype(np.int64)
 
+    @cached_property
+    def count_offsets(self) -> np.ndarray:
+        """Number of counts before each entry, and at the end that of all."""
+        return np.concatenate([[0], np.cumsum(self.whole_counts)])
+
     def log_rate(self, atoms: np.ndarray) -> np.ndarray:
         """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components."""
         return self.log_rate_of(atoms.sum(axis=0), atoms)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cormorant.backends.sampling import Sampling
 from cormorant.backends.scanning import CountTable
+from cormorant.backends.search import pad
 from cormorant.backends.select import Backend
 from cormorant.inference import draws, locations
 from cormorant.inference.batch import Batch
@@ -89,7 +90,7 @@ class Visit:
     def top_atoms(self) -> np.ndarray:
         """The atoms as the allocation wants them."""
         assert self.atoms is not None  # who asks has them
-        return top_one(self.atoms)
+        return pad(top_one(self.atoms))
 
     @property
     def in_order(self) -> bool:

@@ -50,9 +50,8 @@ class ShareCounts(RowMove):
         """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
         w, sampling, log_rate = view.globals.weights, self.backend.sampling, view.log_rate(batch)
         log_one, share = self.at(view, start.f, log_rate)
-        x = w * share * np.exp(-log_rate)  # the first time: a draw from the prior would leave most components out
-        if start.n.shape[1]:
-            x = self._draw_x(view, start.n, share, log_rate)
+        was_visited = start.n.shape[1] > 0  # the first time a draw from the prior would leave most components out
+        x = self._draw_x(view, start.n, share, log_rate) if was_visited else w * share * np.exp(-log_rate)
         n, counts = sampling.counts(
             batch.indptr, batch.indices, batch.whole_counts, top_one(x), view.top_atoms,
             view.seed(), view.ids, view.sums,
@@ -165,7 +164,7 @@ class ScanCounts(ShareCounts):
         if view.atoms is not None:  # of new rows, or for the first time
             a0, factor, atoms, z = 0.0, share * np.exp(-log_rate), view.top_atoms, z if view.table is None else None
         z = self.backend.sampling.scan(
-            batch.indptr, batch.indices, batch.whole_counts, z, n, factor, view.globals.weights,
+            batch.indptr, batch.indices, batch.count_offsets, z, n, factor, view.globals.weights,
             view.table, view.seed(), atoms, a0, view.ids,
         )  # fmt: skip
         f = start.f
