@@ -28,7 +28,7 @@ MINIBATCH_ROWS = 4_096
 B0_ROWS = 0.15
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
-FIRST_EPOCHS, START_EPOCHS = 10, 5  # of the structured fit that the first chain starts from, and any other
+FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
 
 

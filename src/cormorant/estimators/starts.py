@@ -23,7 +23,7 @@ from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel, Linear
 
-SURPLUS_EPOCHS = 10  # of a start with a surplus of components, before they are merged
+SURPLUS_EPOCHS = 3  # of a start with a surplus of components, before they are merged
 LINEAR_EPOCHS = 40  # with the linear kernel, before another takes over
 LINEAR_DIMS, LINEAR_VARIANCE = 25, 0.04  # n_dims and sigma_l2 meanwhile
 

@@ -23,8 +23,8 @@ from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 
 ROW_SHARES = (0.5, 0.0)  # the starts that are tried
 FEWER, FEWEST = 4, 10  # a start may have a quarter of the components, if that leaves ten or more
-SURPLUS = 3  # times as many components to start with, which are then merged: cheap where rows x components are few,
-FEW_CELLS, FEWEST_CELLS = 400_000, 100_000  # and where they are fewest, done twice
+SURPLUS = 3  # times as many components to start with, which are then merged,
+FEW_CELLS = 100_000  # where rows x components are few
 LEAST_SHARE = 0.2  # a component that holds less than this part of an equal share is not merged but dropped
 ATOM_TOTAL = 20.0  # A_k at the start; the fit finds its own scale within a few steps
 NOISE = 100.0  # shape of the gamma noise that tells components apart: a tenth of the mean
@@ -67,10 +67,9 @@ def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:
     sizes = (n_components, fewer) if fewer >= FEWEST else (n_components,)
     if n_rows * n_components > FEW_CELLS:
         return [(share, size) for size in sizes for share in ROW_SHARES]
-    # Merged, a surplus finds what the plain starts miss; a race of a few epochs would not always see that. One in six
-    # still misses a component, and where it costs next to nothing there are two.
-    surplus = [(ROW_SHARES[0], SURPLUS * n_components)] * (2 if n_rows * n_components <= FEWEST_CELLS else 1)
-    return [*surplus, *((ROW_SHARES[0], size) for size in sizes[1:])]
+    # Merged, a surplus finds what the plain starts miss; a race of a few epochs would not always see that. It costs next
+    # to nothing here, so there are two.
+    return [(ROW_SHARES[0], size) for size in (SURPLUS * n_components, SURPLUS * n_components, *sizes[1:])]
 
 
 def merge_components(model: PoissonFactorization, g: Globals, n_components: int) -> Globals:
