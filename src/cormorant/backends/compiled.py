@@ -23,6 +23,8 @@ OPTIONS: Any = {"nogil": True, "cache": True, "fastmath": {"reassoc", "contract"
 compiled = numba.njit(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
 inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+# The same for sums whose order matters.
+in_order = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "fastmath": False})
 # For the innermost of them, whose loops would not be vectorised if they were called.
 inlined = numba.njit(inline="always", **OPTIONS | {"cache": False})
 

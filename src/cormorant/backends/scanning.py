@@ -1,7 +1,7 @@
 """A compiled scan over counts, one after the other: each leaves its component and draws one given all the others.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` and `search` is not looked at: a change there needs a change here (this number will do): 3.
+from `random` and `search` is not looked at: a change there needs a change here (this number will do): 4.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import numpy as np
 
 from cormorant.backends import random
 from cormorant.backends.compiled import compiled
-from cormorant.backends.search import LANES, find, padded, sum_up
+from cormorant.backends.search import LANES, fetch, find, padded, sum_up
 
 LARGEST = 2**24  # counts of a column: up to here whole numbers are exact in single precision
+AHEAD = 2  # entries between asking for their column of the table and needing it
 LEAST = 1e-18  # of a row's largest: what would vanish beside it is kept just visible
 
 
@@ -52,7 +53,6 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
     """
     n_components, learns = n.shape[1], len(cells) > 0
     divides = learns and not is_fresh
-    n_sums = (n_components + LANES - 1) // LANES
     h, sums = np.zeros((1, table.shape[1]), np.float32), np.zeros((1, table.shape[1] // LANES), np.float32)
     rest, scaled = np.empty(n_components), np.empty(n_components)
     for u in range(first, last):
@@ -65,6 +65,7 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
             h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
         for j in range(indptr[u], indptr[u + 1]):
             i = indices[j]
+            fetch(table, indices[min(j + AHEAD, len(indices) - 1)])
             for t in range(offsets[j], offsets[j + 1]):
                 if not is_fresh:
                     k = z[t]
@@ -74,9 +75,9 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
                         totals[k] -= 1
                         rest[k] = scaled[k] / (totals[k] + a_total)
                     h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
-                total = sum_up(h, 0, table, i, a, n_sums, sums, 0)
+                total = sum_up(h, 0, table, i, a, sums, 0)
                 target = np.float32(random.uniform(s)) * total
-                k = min(find(h, 0, table, i, a, n_sums, sums, 0, target), n_components - 1)
+                k = min(find(h, 0, table, i, a, sums, 0, target), n_components - 1)
                 z[t] = k
                 if learns:
                     cells[i, k] += 1

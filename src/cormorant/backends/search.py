@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cormorant.backends.compiled import inlined
+from cormorant.backends.compiled import in_order, inlined
+from cormorant.backends.prefetch import prefetch
 
 LANES = 16  # components summed together
 ZERO = np.float32(0)
@@ -30,10 +31,17 @@ def pad(a: np.ndarray) -> np.ndarray:
 
 
 @inlined
-def sum_up(x, u, atoms, i, a, n_sums, sums, j):
+def fetch(atoms, i):
+    """Ask for the atoms of column i: the table of many columns lies outside the processor's caches."""
+    for k in range(0, atoms.shape[1], LANES):
+        prefetch(atoms, i, k)  # pyright: ignore[reportCallIssue]  (the first argument is Numba's own)
+
+
+@inlined
+def sum_up(x, u, atoms, i, a, sums, j):
     """The sums of sixteen of row u and column i, into row j of ``sums``, and their total."""
     total = ZERO
-    for m in range(0, n_sums - n_sums % 4, 4):
+    for m in range(0, sums.shape[1], 4):
         k0, z0, z1, z2, z3 = LANES * m, ZERO, ZERO, ZERO, ZERO
         for k in range(LANES):
             z0 += x[u, k0 + k] * (atoms[i, k0 + k] + a)
@@ -41,22 +49,16 @@ def sum_up(x, u, atoms, i, a, n_sums, sums, j):
             z2 += x[u, k0 + k + 2 * LANES] * (atoms[i, k0 + k + 2 * LANES] + a)
             z3 += x[u, k0 + k + 3 * LANES] * (atoms[i, k0 + k + 3 * LANES] + a)
         sums[j, m], sums[j, m + 1], sums[j, m + 2], sums[j, m + 3] = z0, z1, z2, z3
-        total += (z0 + z1) + (z2 + z3)
-    for m in range(n_sums - n_sums % 4, n_sums):
-        k0, z0 = LANES * m, ZERO
-        for k in range(LANES):
-            z0 += x[u, k0 + k] * (atoms[i, k0 + k] + a)
-        sums[j, m] = z0
-        total += z0
+        total += _in_pairs(z0, z1, z2, z3)
     return total
 
 
 @inlined
-def find(x, u, atoms, i, a, n_sums, sums, j, target):
+def find(x, u, atoms, i, a, sums, j, target):
     """The component at which the sum of the weights passes the target."""
     sixteen, total, before = 0, ZERO, ZERO
-    for m in range(0, n_sums - 4, 4):
-        total += (sums[j, m] + sums[j, m + 1]) + (sums[j, m + 2] + sums[j, m + 3])
+    for m in range(0, sums.shape[1] - 4, 4):
+        total += _in_pairs(sums[j, m], sums[j, m + 1], sums[j, m + 2], sums[j, m + 3])
         below = total < target
         sixteen += 4 * below
         before = total if below else before
@@ -77,8 +79,15 @@ def _one(x, u, atoms, i, a, k):
 
 @inlined
 def _four(x, u, atoms, i, a, k):
-    first = _one(x, u, atoms, i, a, k) + _one(x, u, atoms, i, a, k + 1)
-    return first + (_one(x, u, atoms, i, a, k + 2) + _one(x, u, atoms, i, a, k + 3))
+    first = _one(x, u, atoms, i, a, k), _one(x, u, atoms, i, a, k + 1)
+    last = _one(x, u, atoms, i, a, k + 2), _one(x, u, atoms, i, a, k + 3)
+    return _in_pairs(first[0], first[1], last[0], last[1])
+
+
+@in_order
+def _in_pairs(a, b, c, d):
+    """Their sum, two and two: one after the other they would wait for each other."""
+    return (a + b) + (c + d)
 
 
 @inlined
