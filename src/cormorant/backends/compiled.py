@@ -18,8 +18,13 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-# Reassociation lets sums use vector registers; NaN and infinity keep their meaning.
-OPTIONS: Any = {"nogil": True, "cache": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+# Reassociation lets sums use vector registers; NaN and infinity keep their meaning, and come of divisions by zero.
+OPTIONS: Any = {
+    "nogil": True,
+    "cache": True,
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "error_model": "numpy",
+}
 compiled = numba.njit(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
 inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})

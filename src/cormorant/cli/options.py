@@ -146,7 +146,7 @@ FIT = (
             "Rows kept aside to stop by: a number, a fraction, or auto. Default: auto.",
         ),
         ("n_chains", "--chains", int, "Chains of the sampler. Default: 8, fewer for large data (features: 1).", 1),
-        ("n_sweeps", "--sweeps", int, "Sweeps of each chain. Default: 60, or 30 for large data (features: 200).", 1),
+        ("n_sweeps", "--sweeps", int, "Sweeps of each chain. Default: 50, or 30 for large data (features: 200).", 1),
         ("n_samples", "--samples", int, "Samples kept of each chain. Default: 5 (features: 20).", 1),
         (
             "learning_offset", "--learning-offset", float,

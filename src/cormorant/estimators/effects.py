@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from cormorant.backends.packing import unpack
 from cormorant.inference.locations import pull_back
@@ -50,7 +50,7 @@ def effects_given_locations(
         "pc,kpq,qc->kc", g.coefficients[:size], _covariance_of_features(model.kernel, g, told), g.coefficients[:size]
     )
     variance = np.einsum("kp,cpq,kq->kc", loadings, of_gamma, loadings) + mixed**2 @ by_location
-    reach = norm.ppf(0.5 + 0.5 * level) * np.sqrt(np.maximum(variance, 0.0))
+    reach = ndtri(0.5 + 0.5 * level) * np.sqrt(np.maximum(variance, 0.0))
     return Effects(mean, mean - reach, mean + reach)
 
 

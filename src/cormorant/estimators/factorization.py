@@ -15,7 +15,6 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
-from cormorant.estimators.ahead import compile_ahead
 from cormorant.estimators.chains import Run, gather, run_chains
 from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
@@ -26,6 +25,7 @@ from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import progress_bars
 from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
+from cormorant.inference.ahead import compile_ahead
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import Validation, infer
 from cormorant.inference.rows import Rows

@@ -67,8 +67,8 @@ def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:
     sizes = (n_components, fewer) if fewer >= FEWEST else (n_components,)
     if n_rows * n_components > FEW_CELLS:
         return [(share, size) for size in sizes for share in ROW_SHARES]
-    # Merged, a surplus finds what plain starts miss; a race of a few epochs would not always see that. Here it costs next
-    # to nothing, so there are two.
+    # Merged, a surplus finds what plain starts miss; a race of a few epochs would not always see that. Here it costs
+    # next to nothing, so there are two.
     return [(ROW_SHARES[0], size) for size in (SURPLUS * n_components, SURPLUS * n_components, *sizes[1:])]
 
 

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
-from scipy.stats import chi2, norm, qmc
+from scipy.special import gammaincinv, ndtri
 
 LEAST_CORRELATION = 0.02  # as far apart as components are placed at first
 TOGETHER = 0.2  # correlation from which on components are put in one group at first
@@ -229,10 +229,12 @@ def draw_frequencies(
     The points are evenly scattered (a scrambled Halton sequence): with as many of them the kernel is met more closely
     than by independent draws.
     """
+    from scipy.stats import qmc  # slow to import, and few need it
+
     uniform = qmc.Halton(n_dims + 1, rng=rng).random(n_frequencies)
     uniform = np.clip(uniform, 1e-9, 1.0 - 1e-9)
-    omega = norm.ppf(uniform[:, :n_dims]) / length_scale
-    return omega if nu is None else omega * np.sqrt(2.0 * nu / chi2.ppf(uniform[:, n_dims:], 2.0 * nu))
+    omega = ndtri(uniform[:, :n_dims]) / length_scale
+    return omega if nu is None else omega * np.sqrt(nu / gammaincinv(nu, uniform[:, n_dims:]))  # Student-t
 
 
 def _classical_scaling(squared: np.ndarray, n_dims: int) -> np.ndarray:

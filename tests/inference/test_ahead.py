@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from cormorant.estimators import ahead
+from cormorant.inference import ahead
 
 CALLED = """
 import json
 from numba.core import event
-from cormorant.estimators.ahead import _is_compiled, compile_ahead, sweep
+from cormorant.inference.ahead import _is_compiled, compile_ahead, sweep
 
 class Compiled(event.Listener):
     names = []

@@ -16,7 +16,7 @@ import numpy as np
 from cormorant.backends import scanning
 from cormorant.backends.compiled import resolve_jobs
 from cormorant.backends.select import select_backend
-from cormorant.data import as_counts
+from cormorant.data.convert import as_counts
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import RowDraws
 from cormorant.inference.rows import Rows
