@@ -45,13 +45,13 @@ def test_the_settings_lie_beside_the_model(fit_folder, counts_file):
 
 
 def test_what_is_said_goes_to_standard_error(cormorant, counts_file, tmp_path):
-    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", *SMALL)
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", *SMALL, "--components", 3)
     assert ran.code == 0
     assert ran.out == ""
     assert "300 rows x 30 columns" in ran.err
     assert re.search(r"This takes about \d+ seconds at most and \d\.\d GB of memory", ran.err)
     # The library's warning and reason, in the words of the command line.
-    assert "note: all 6 components are in use" in ran.err
+    assert "note: all 3 components are in use" in ran.err
     assert "raise --components" in ran.err
     assert "raise --max-epochs" in ran.err
 

@@ -303,7 +303,7 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 60), (20_000, 8, 60), (40_000, 4, 30), (10**6, 2, 30)]
+    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 50), (20_000, 8, 50), (40_000, 4, 30), (10**6, 2, 30)]
 )
 def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
     monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the default, which other tests have less of

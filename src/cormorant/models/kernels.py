@@ -233,7 +233,7 @@ def draw_frequencies(
 
     uniform = qmc.Halton(n_dims + 1, rng=rng).random(n_frequencies)
     uniform = np.clip(uniform, 1e-9, 1.0 - 1e-9)
-    omega = ndtri(uniform[:, :n_dims]) / length_scale
+    omega = np.ascontiguousarray(ndtri(uniform[:, :n_dims])) / length_scale
     return omega if nu is None else omega * np.sqrt(nu / gammaincinv(nu, uniform[:, n_dims:]))  # Student-t
 
 
