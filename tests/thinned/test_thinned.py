@@ -328,6 +328,11 @@ def test_what_is_refused(settings, covariates, message, truth):
         ThinnedPoissonFactorization(3, **settings).fit(truth.counts, covariates=covariates)
 
 
+def test_fractions_are_refused(truth):
+    with pytest.raises(ValueError, match=r"X must have whole numbers, .* samples; it has fractions\. Round X"):
+        ThinnedPoissonFactorization(3).fit(0.5 * truth.counts.tocsr(), covariates=truth.covariates)
+
+
 def test_other_covariates_are_refused(model, truth):
     with pytest.raises(ValueError, match="covariates must have the 2 columns of the fit; got 1"):
         model.transform(truth.counts, covariates=truth.covariates[:, :1])

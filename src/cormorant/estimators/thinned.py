@@ -260,6 +260,10 @@ class ThinnedPoissonFactorization(
         """Rows with their covariates, a column of ones last."""
         if mask is not None:
             raise ValueError(f"mask must be left out: {type(self).__name__} takes every entry for observed. Fit CNPF.")
+        if not counts.is_integer and np.any(counts.data % 1.0):
+            raise ValueError(
+                f"X must have whole numbers, since {type(self).__name__} samples; it has fractions. Round X."
+            )
         return to_rows(counts, exposure, None, _with_ones(self._theta(covariates, counts.n_rows)))
 
     def _partly_shown(self, rows: Rows, hidden: Counts) -> Rows:
