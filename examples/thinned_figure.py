@@ -28,6 +28,7 @@ from cormorant.explore.labels import component_labels
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "thinned.png"
 FORMULA = "~ bs(age, df=4) + C(sex)"
 N_ROWS, MIN_CODES, MIN_ROWS, N_COMPONENTS, SEED = 5_000, 5, 20, 30, 1
+N_SWEEPS = 1_000  # of the fit that is drawn; those that are compared make their default numbers
 AGES = np.arange(0, 91)
 SHOWN = 8  # components of which age changes the expected codes most
 
@@ -84,8 +85,10 @@ def main() -> None:
     counts, frame = load(given.data)
     print(counts)
     settings = {"n_components": N_COMPONENTS, "n_jobs": -1}
-    model = ThinnedPoissonFactorization(**settings, formula=FORMULA, random_state=SEED).fit(counts, covariates=frame)
+    model = ThinnedPoissonFactorization(**settings, formula=FORMULA, n_sweeps=N_SWEEPS, random_state=SEED)
+    model.fit(counts, covariates=frame)
     print(model.stop_reason_)
+    print({name: round(found["rhat"], 2) for name, found in model.diagnostics_.items()})
     print(tables.components(model, 4).drop(columns="label").round(3))
     sexes = tables.covariate_effects(model, among=model.n_components_used_)
     sexes = sexes[sexes["covariate"] == "C(sex)[T.male]"]

@@ -35,7 +35,9 @@ def fitted(drawn, known, tmp_path_factory):
     return folder
 
 
-def test_the_draws_are_those_of_the_library(drawn):
+def test_the_draws_are_those_of_the_library(drawn, cormorant, workplace):
+    ran = cormorant("simulate", "--model", "thinned", *SIZES, "--out", "again")
+    assert "Written to again: counts.npz, covariates.csv, and the truth" in ran.err
     expected = simulate_thinned(200, 30, 3, 2, seed=2)
     assert read(drawn / "counts.npz") == expected.counts
     np.testing.assert_allclose(pd.read_csv(drawn / "covariates.csv"), expected.covariates)

@@ -52,7 +52,8 @@ def simulate(
         _write(counts, truth | {"correlation": drawn.correlation}, folder)
         record |= {"command": "simulate", "model": model, "prior": prior, "parameters": sizes, "seed": seed}
         record |= size_record(counts)
-    report(out, record, json, f"{describe(counts)}. Written to {out}: counts.npz, and the truth as truth.npz.")
+    files = "counts.npz, covariates.csv" if "covariates" in truth else "counts.npz"
+    report(out, record, json, f"{describe(counts)}. Written to {out}: {files}, and the truth as truth.npz.")
 
 
 def _simulator(model: str, prior: bool) -> Callable[..., Any]:
