@@ -135,7 +135,8 @@ def in_small(arguments: list[str], sample: Path) -> list[str]:
     for option, value in SMALL_FIT.items():
         if option in rest:
             rest[rest.index(option) + 1] = value
-    short = {option: value for option, value in SHORT_FIT.items() if option not in rest}
+    lacking = ["--max-epochs"] if "thinned" in rest else []  # its starts are of one length
+    short = {option: value for option, value in SHORT_FIT.items() if option not in (*rest, *lacking)}
     return [verb, *rest, *(part for pair in short.items() for part in pair if verb in ("fit", "compare"))]
 
 

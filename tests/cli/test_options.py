@@ -7,11 +7,10 @@ import pytest
 
 from cormorant.cli.options import FIT, READ, SIMULATE, batch_size, number_or_word, stop_words
 from cormorant.data.readers.registry import FORMATS
-from cormorant.datasets import simulate, simulate_prior
+from cormorant.datasets import simulate, simulate_prior, simulate_thinned
 from cormorant.datasets.features import simulate_features
-from cormorant.estimators import ESTIMATORS, FEATURE_ESTIMATORS
 from cormorant.estimators.parameters import ALLOCATIONS, DEFAULTS
-from cormorant.estimators.registry import ALL
+from cormorant.estimators.registry import ALL, FAMILIES, OF_COUNTS
 from cormorant.inference.tops import TOPS
 from cormorant.models.features import LIKELIHOODS
 
@@ -36,7 +35,7 @@ def test_every_option_of_the_readers_is_there():
 
 
 def test_every_number_of_the_simulator_is_there():
-    functions = simulate, simulate_features
+    functions = simulate, simulate_features, simulate_thinned
     known = {name for function in functions for name in inspect.signature(function).parameters}
     # Noise is that of real numbers, which a file of counts cannot hold.
     assert parameters(SIMULATE) == known - {"model", "locations", "seed", "noise"}
@@ -48,26 +47,24 @@ def defaults(functions):
     return {name: value.default for f in functions for name, value in inspect.signature(f).parameters.items()}
 
 
-@pytest.mark.parametrize(
-    ("table", "of_counts", "of_features"),
-    [
-        (FIT, [cls.__init__ for cls in ESTIMATORS.values()], [cls.__init__ for cls in FEATURE_ESTIMATORS.values()]),
-        (SIMULATE, [simulate], [simulate_features]),
-    ],
-    ids=["fit", "simulate"],
-)
-def test_the_help_tells_the_defaults(table, of_counts, of_features):
-    """Those of models of counts, and in brackets those of features where they differ."""
-    usual, features = defaults(of_counts), defaults(of_features)
+SIMULATORS = {"counts": [simulate], "features": [simulate_features], "thinned": [simulate_thinned]}
+INITS = {family: [cls.__init__ for cls in members.values()] for family, members in FAMILIES.items()}
+
+
+@pytest.mark.parametrize(("table", "functions"), [(FIT, INITS), (SIMULATE, SIMULATORS)], ids=["fit", "simulate"])
+def test_the_help_tells_the_defaults(table, functions):
+    """Those of models of counts, and in brackets those of other families where they differ."""
+    usual, *others = (defaults(functions[family]) for family in ("counts", "features", "thinned"))
     for setting in table:
-        if setting.parameter in usual and setting.parameter in features:
-            differs = features[setting.parameter] != usual[setting.parameter]
-            told = re.search(r"\(features: (\S+?)\)", setting.help)
-            assert (told and told[1]) == (str(features[setting.parameter]) if differs else None), setting.flag
+        for family, own in zip(("features", "thinned"), others, strict=True):
+            if setting.parameter in usual and setting.parameter in own:
+                differs = own[setting.parameter] != usual[setting.parameter]
+                told = re.search(rf"\(.*\b{family}: ([^\s,)]+).*\)", setting.help)
+                assert (told and told[1]) == (str(own[setting.parameter]) if differs else None), setting.flag
         if (table, setting.parameter) == (SIMULATE, "likelihood"):
             continue  # its default is that of real numbers, and so it has to be given
         told = re.search(r"Default: (\S+?)[.,;]?(\s|$)", setting.help)
-        actual = (features | usual)[setting.parameter]
+        actual = (others[0] | others[1] | usual)[setting.parameter]
         if told and actual is not None:
             assert told[1] == str(actual), setting.flag
         else:  # None: what it means depends on the data, or is the scheme's own
@@ -87,7 +84,7 @@ def test_the_help_tells_the_choices():
         assert name in option(FIT, "likelihood").help
 
 
-@pytest.mark.parametrize(("verb", "models"), [("fit", ALL), ("simulate", ALL), ("compare", ESTIMATORS)])
+@pytest.mark.parametrize(("verb", "models"), [("fit", ALL), ("simulate", ALL), ("compare", OF_COUNTS)])
 def test_models_are_named_in_the_help(cormorant, verb, models):
     told = " ".join(cormorant(verb, "--help").out.replace("│", " ").split())
     for model in models:

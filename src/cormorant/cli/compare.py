@@ -11,7 +11,7 @@ from cormorant.cli.console import print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.known_rows import load_covariates
-from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
+from cormorant.cli.settings import check_known_rows, check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
 
@@ -25,7 +25,9 @@ def compare(
     settings: Given,
     models: Annotated[
         str,
-        typer.Option("--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln."),
+        typer.Option(
+            "--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln, thinned."
+        ),
     ] = "hgp,scaled-hgp,cnpf,softplus-cnpf",
     covariates: o.Covariates = None,
     holdout: Annotated[int, typer.Option("--holdout", min=1, help="Rows kept from every fit, to score on.")] = 1000,
@@ -45,6 +47,7 @@ def compare(
     chosen, shares = o.names(models), o.fractions(observed)
     _check_models(chosen)
     check_settings(chosen, settings, seed)
+    check_known_rows(chosen, covariates)
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     if not quiet:
@@ -63,7 +66,7 @@ def compare(
 
 def _check_models(chosen: list[str]) -> None:
     """Refuse names that are none, that come twice, and models that have no perplexity."""
-    from cormorant.estimators import ESTIMATORS
+    from cormorant.estimators.registry import OF_COUNTS
 
     if not chosen:
         raise ValueError("--models must name at least one model, for example hgp,cnpf.")
@@ -72,8 +75,8 @@ def _check_models(chosen: list[str]) -> None:
             f"--models are compared by perplexity, which models of counts have and {features[0]} has not; "
             "score it by cormorant fit --holdout and cormorant evaluate."
         )
-    if unknown := [name for name in chosen if name not in ESTIMATORS]:
-        raise ValueError(f"--models must be some of {', '.join(ESTIMATORS)}; got {unknown[0]!r}.")
+    if unknown := [name for name in chosen if name not in OF_COUNTS]:
+        raise ValueError(f"--models must be some of {', '.join(OF_COUNTS)}; got {unknown[0]!r}.")
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"--models must name each model once; got {','.join(chosen)!r}.")
 

@@ -19,7 +19,8 @@ def effects(
 ) -> None:
     """What a unit of each covariate adds to the logarithm of a component's weight, with 90% intervals.
 
-    What a covariate does to all components alike is taken out. The strongest are listed; --json has all.
+    What a covariate does to all components alike is taken out. Of thinned: what it adds to the log odds that a row has
+    the component. The strongest are listed; --json has all.
 
     Example: cormorant effects stays-cnpf --top 3
     """

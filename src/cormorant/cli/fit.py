@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from cormorant.cli.expand import Given, with_options
 from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
-from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
+from cormorant.cli.settings import check_known_rows, check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
 
@@ -48,8 +48,7 @@ def fit(
     Example: cormorant fit nyt --model cnpf --components 50 --holdout 1000 --out nyt-cnpf
     """
     check_settings([model], settings, seed)
-    if covariates is not None and is_feature_model(model):
-        raise ValueError(f"--covariates are for models of counts; {model} takes none. Leave them out.")
+    check_known_rows([model], covariates)
     check_output(out, force, folder=True, inputs=(counts, covariates))
     data = load_counts(counts)
     known = load_covariates(covariates, data)
@@ -57,7 +56,7 @@ def fit(
     known = None if known is None else known.iloc[fitted]
     if not quiet:
         say(f"{counts}: {describe(data)}; {len(held_out):,} rows held out")
-        _say_forecast(model, settings, seed, train)
+        _say_forecast(model, settings, seed, train, known)
     begin = time.perf_counter()
     with watching([model], quiet) as callbacks:
         estimator = make_estimator(model, settings, seed, callbacks[model])
@@ -92,8 +91,8 @@ def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarra
     return split.train, split.train_index, split.held_out_index
 
 
-def _say_forecast(model: str, settings: Given, seed: int, train: Counts) -> None:
+def _say_forecast(model: str, settings: Given, seed: int, train: Counts, known: Any) -> None:
     from cormorant.cli.forecast import forecast
 
     estimator = make_estimator(model, settings, seed)
-    say(f"This takes {forecast(estimator, train)}. Ctrl-C ends it early and keeps what it has.")
+    say(f"This takes {forecast(estimator, train, known)}. Ctrl-C ends it early and keeps what it has.")

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cormorant.cli.settings import is_feature_model
 from cormorant.estimators import parameters as resolve
+from cormorant.estimators.registry import family_of
+from cormorant.estimators.starts import SURPLUS_EPOCHS
+from cormorant.estimators.thinned_chains import START_EPOCHS
 from cormorant.inference.features.start import EPOCHS
 from cormorant.inference.rows import LARGEST_BLOCK
+from cormorant.inference.thinned import ThinnedPosterior
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -53,14 +56,23 @@ class Trial:
     working: float  # the most bytes besides
 
 
-def forecast(estimator: Any, counts: Counts) -> Forecast:
-    """What the fit of this (unfitted) estimator to these counts will take."""
+def forecast(estimator: Any, counts: Counts, covariates: Any = None) -> Forecast:
+    """What the fit of this (unfitted) estimator to these counts, with these covariates, will take."""
     large = min(max(counts.n_rows // 20, FEWEST), MOST)
     rows = np.random.default_rng(0).permutation(counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
-    starts = _count_starts(estimator, counts.rows(rows[: sizes[0]]))
-    trials = [run_trial(estimator, counts.rows(rows[:n])) for n in sizes]
+    theta = _coded(estimator, covariates, counts.n_rows)
+    parts = [(counts.rows(rows[:n]), None if theta is None else theta[rows[:n]]) for n in sizes]
+    starts = _count_starts(estimator, *parts[0])
+    trials = [run_trial(estimator, *part) for part in parts]
     return extrapolate(estimator, counts.n_rows, starts, sizes, trials)
+
+
+def _coded(estimator: Any, covariates: Any, n_rows: int) -> np.ndarray | None:
+    """Covariates as numbers: a few rows may not have what a formula asks for."""
+    from cormorant.estimators.covariates import Encoding
+
+    return None if covariates is None else Encoding.learn(covariates, estimator.formula, n_rows)[1]
 
 
 class Work(NamedTuple):
@@ -85,23 +97,29 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
     return Work(passes + race, chains.n_chains * chains.n_sweeps, batches)
 
 
-def work_on_features(estimator: Any, samples: bool) -> Work:
+def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
+    """The start of each chain and its sweeps, and those of the rows through the samples of one."""
+    after = ThinnedPosterior.burn_in + ThinnedPosterior.sweeps * estimator.n_samples
+    passes = estimator.n_chains * (SURPLUS_EPOCHS + START_EPOCHS)
+    return Work(passes, estimator.n_chains * estimator.n_sweeps + after)
+
+
+def work_on_features(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
     """Starts of each chain, and its sweeps; or one set of starts, and the passes of variational inference."""
-    starts = estimator.n_starts * EPOCHS
+    of_start = estimator.n_starts * EPOCHS
     if samples:
-        return Work(estimator.n_chains * starts, estimator.n_chains * estimator.n_sweeps)
-    return Work(starts + estimator.max_epochs)
+        return Work(estimator.n_chains * of_start, estimator.n_chains * estimator.n_sweeps)
+    return Work(of_start + estimator.max_epochs)
+
+
+WORK = {"counts": work_on_counts, "thinned": work_on_thinned, "features": work_on_features}
 
 
 def extrapolate(
     estimator: Any, n_rows: int, starts: int, sizes: tuple[int, int], trials: list[Trial | Any]
 ) -> Forecast:
     """From two trials of ``sizes`` rows to all of them."""
-    samples = trials[0].sweep > 0
-    if is_feature_model(estimator.model.name):
-        work = work_on_features(estimator, samples)
-    else:
-        work = work_on_counts(estimator, n_rows, starts, samples)
+    work = WORK[family_of(estimator.model.name)](estimator, n_rows, starts, samples=trials[0].sweep > 0)
 
     def at_all(name: str, batches: int = 1, rows: int = n_rows) -> float:
         small, large = (getattr(trial, name) for trial in trials)
@@ -113,25 +131,26 @@ def extrapolate(
     return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
 
 
-def run_trial(estimator: Any, counts: Counts) -> Trial:
+def run_trial(estimator: Any, counts: Counts, theta: np.ndarray | None = None) -> Trial:
     """A few passes, and a few sweeps if it is a sampler."""
     tracemalloc.start()
     begin = time.perf_counter()
     try:
-        seen = _fit_shortly(estimator, counts, PASSES, validation=0)
+        seen = _fit_shortly(estimator, counts, theta, PASSES, validation=0)
         whole, most = time.perf_counter() - begin, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     sweeps = [end.seconds for end in seen if end.stage.startswith("chain")]
-    passes = [end.seconds for end in seen if not end.stage.startswith("chain")]
+    last = next(end.stage for end in reversed(seen) if not end.stage.startswith("chain"))
+    passes = [end.seconds for end in seen if end.stage == last]  # each stage has its own clock
     rest = whole - passes[-1] - (sweeps[-1] if sweeps else 0.0)
     kept = max(end.bytes for end in seen)
     return Trial(passes[0], _one_more(passes), _one_more(sweeps), max(rest, 0.0), kept, max(most - kept, 0))
 
 
-def _count_starts(estimator: Any, counts: Counts) -> int:
+def _count_starts(estimator: Any, counts: Counts, theta: np.ndarray | None) -> int:
     """How many starts a fit with validation rows tries; on the way everything is compiled, out of the trials' time."""
-    seen = _fit_shortly(estimator, counts, 1, validation=counts.n_rows // 2)
+    seen = _fit_shortly(estimator, counts, theta, 1, validation=counts.n_rows // 2)
     return max(len({end.stage for end in seen if end.stage.startswith("start")}), 1)
 
 
@@ -143,7 +162,9 @@ class PassEnd(NamedTuple):
     bytes: int
 
 
-def _fit_shortly(estimator: Any, counts: Counts, passes: int, validation: int) -> list[PassEnd]:
+def _fit_shortly(
+    estimator: Any, counts: Counts, theta: np.ndarray | None, passes: int, validation: int
+) -> list[PassEnd]:
     """The ends of the passes of a short fit that is otherwise like the long one."""
     from sklearn.base import clone
 
@@ -153,18 +174,16 @@ def _fit_shortly(estimator: Any, counts: Counts, passes: int, validation: int) -
         seen.append(PassEnd(info.stage, info.seconds, tracemalloc.get_traced_memory()[0]))
 
     trial: Any = clone(estimator)
-    trial.set_params(max_epochs=passes, n_sweeps=SWEEPS, n_chains=1, n_samples=1, callbacks=(look,))
-    if is_feature_model(estimator.model.name):
-        trial.set_params(n_starts=1)
-    else:
-        trial.set_params(validation=validation)
-        if estimator.stopping == "validation":
-            trial.set_params(stopping="auto")
-        if isinstance(estimator.batch_size, int):
-            trial.set_params(batch_size=max(estimator.batch_size, MOST))
+    short = {"max_epochs": passes, "n_sweeps": SWEEPS, "n_chains": 1, "n_samples": 1, "n_starts": 1, "formula": None}
+    short |= {"validation": validation, "callbacks": (look,)}
+    if getattr(estimator, "stopping", None) == "validation":
+        short["stopping"] = "auto"
+    if isinstance(getattr(estimator, "batch_size", None), int):
+        short["batch_size"] = max(estimator.batch_size, MOST)
+    trial.set_params(**{name: value for name, value in short.items() if name in trial.get_params()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit itself will say it
-        trial.fit(counts)
+        trial.fit(counts, **({} if theta is None else {"covariates": theta}))
     if trial.interrupted_:
         raise KeyboardInterrupt
     return seen

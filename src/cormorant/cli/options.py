@@ -34,8 +34,8 @@ Model = Annotated[
     str,
     typer.Option(
         "--model",
-        help="cnpf, softplus-cnpf, scaled-hgp, hgp, diln or hdp; features that rows show or not: beta-features, "
-        "gamma-features or ibp.",
+        help="cnpf, softplus-cnpf, scaled-hgp, hgp, diln or hdp; components that come and go with covariates: thinned; "
+        "features that rows show or not: beta-features, gamma-features or ibp.",
     ),
 ]
 Among = Annotated[
@@ -104,7 +104,10 @@ def stop_words(text: str) -> str | list[str] | None:
 FIT = (
     *panel(
         "Size",
-        ("n_components", "--components", int, "Most components there can be. Default: 200 (features: 50).", 1),
+        (
+            "n_components", "--components", int,
+            "Most components there can be. Default: 200 (features: 50, thinned: 20).", 1,
+        ),
         ("n_dims", "--dims", int, "Dimension of the locations, for correlations. Default: 25 (features: 5).", 1),
         (
             "formula", "--formula", str,
@@ -145,9 +148,15 @@ FIT = (
             "validation", "--validation", number_or_word,
             "Rows kept aside to stop by: a number, a fraction, or auto. Default: auto.",
         ),
-        ("n_chains", "--chains", int, "Chains of the sampler. Default: 8, fewer for large data (features: 1).", 1),
-        ("n_sweeps", "--sweeps", int, "Sweeps of each chain. Default: 50, or 30 for large data (features: 200).", 1),
-        ("n_samples", "--samples", int, "Samples kept of each chain. Default: 5 (features: 20).", 1),
+        (
+            "n_chains", "--chains", int,
+            "Chains of the sampler. Default: 8, fewer for large data (features: 1, thinned: 2).", 1,
+        ),
+        (
+            "n_sweeps", "--sweeps", int,
+            "Sweeps of each chain. Default: 50, or 30 for large data (features: 200, thinned: 200).", 1,
+        ),
+        ("n_samples", "--samples", int, "Samples kept of each chain. Default: 5 (features: 20, thinned: 20).", 1),
         (
             "learning_offset", "--learning-offset", float,
             "Steps of stochastic inference are (offset + t) to the power of minus decay.",
@@ -157,9 +166,9 @@ FIT = (
     ),
     *panel(
         "Hyper-parameters (the paper's names; by default the scheme's own)",
-        ("a0", "--a0", float, "Shape of the gamma (of diln and hdp: Dirichlet) prior of the atoms."),
+        ("a0", "--a0", float, "Shape of the gamma prior of the atoms (diln, hdp, thinned have a Dirichlet one)."),
         ("b0", "--b0", float, "Rate of that prior."),
-        ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations."),
+        ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations (thinned: 4.0)."),
         ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean; the sampler learns it unless it is given."),
         ("sigma_g2", "--sigma-g2", float, "Prior variance of the coefficients of covariates. Default: 1.0."),
         ("df", "--df", float, "Degrees of freedom of --field student-t. Default: 4.0."),
@@ -169,6 +178,11 @@ FIT = (
         ("b_c", "--b-c", float, "Its rate. Default: 0.01."),
         ("a_beta", "--a-beta", float, "Shape of the prior of beta, which scales weights (diln, hdp). Default: 1.0."),
         ("b_beta", "--b-beta", float, "Its rate. Default: 0.01."),
+    ),
+    *panel(
+        "Components that come and go with covariates (thinned)",
+        ("alpha", "--alpha", float, "Mass of the process. Default: 1.0."),
+        ("sigma_b2", "--sigma-b2", float, "Prior variance of a component's log odds. Default: 4.0."),
     ),
     *panel(
         "Features (beta-features, gamma-features, ibp)",
@@ -226,7 +240,7 @@ SIMULATE = (
         "Size",
         ("n_rows", "--rows", int, "Rows. Default: 1000 (features: 500).", 1),
         ("n_columns", "--columns", int, "Columns. Default: 200 (features: 40).", 1),
-        ("n_components", "--components", int, "Components. Default: 10; 50 with --prior (features: 6).", 1),
+        ("n_components", "--components", int, "Components. Default: 10; 50 with --prior (features: 6, thinned: 6).", 1),
         ("n_dims", "--dims", int, "Dimension of the locations. Default: 5 (features: 2).", 1),
     ),
     *panel(
@@ -234,11 +248,18 @@ SIMULATE = (
         ("row_total", "--row-total", float, "Expected total of an average row. Default: 100.0."),
         ("a0", "--a0", float, "Shape of the atoms: small means few columns a component. Default: 0.1."),
         ("weight", "--weight", float, "w, the same for every component. Default: 0.5."),
-        ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5 (features: 2.0)."),
+        ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5 (features: 2.0, thinned: 4.0)."),
         ("sigma_m2", "--sigma-m2", float, "Variance of the row means. Default: 0.25."),
-        ("n_covariates", "--n-covariates", int, "Covariates of the rows, written as covariates.csv. Default: 0.", 0),
+        (
+            "n_covariates",
+            "--n-covariates",
+            int,
+            "Covariates of the rows, written as covariates.csv. Default: 0 (thinned: 2).",
+            0,
+        ),
         ("sigma_g2", "--sigma-g2", float, "Variance of their coefficients. Default: 1.0."),
         ("df", "--df", float, "Degrees of freedom of a Student-t field; by default it is Gaussian."),
+        ("sigma_b2", "--sigma-b2", float, "Variance of the components' log odds, of thinned. Default: 0.25."),
     ),
     *panel(
         "Features (beta-features, gamma-features, ibp)",

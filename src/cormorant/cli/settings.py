@@ -23,7 +23,6 @@ def make_estimator(model: str, given: Given, seed: int, callbacks: Sequence[Any]
 def check_settings(models: Sequence[str], given: Given, seed: int) -> None:
     """Refuse a model that does not exist, a wrong value, and an option that would do nothing."""
     from cormorant.backends.select import select_backend
-    from cormorant.estimators.registry import check_parameters
 
     estimators = [make_estimator(model, given, seed) for model in models]
     known = {name for estimator in estimators for name in estimator.get_params()}
@@ -32,7 +31,7 @@ def check_settings(models: Sequence[str], given: Given, seed: int) -> None:
             have = "has none" if len(models) == 1 else "have none"
             raise ValueError(f"{setting.flag} does nothing here: {', '.join(models)} {have}; leave it out.")
     for estimator in estimators:
-        check_parameters(estimator)
+        estimator._check_parameters()
         select_backend(estimator.n_jobs)
     _check_chains(estimators, given)
 
@@ -44,9 +43,24 @@ def is_feature_model(model: str) -> bool:
     return model in FEATURE_ESTIMATORS
 
 
+def check_known_rows(models: Sequence[str], covariates: Any) -> None:
+    """Refuse covariates that none of the models takes, and a model that needs some where there are none."""
+    from cormorant.estimators.registry import estimator_class
+
+    kinds = [estimator_class(model).model for model in models]
+    if covariates is not None and not any(kind.takes_covariates for kind in kinds):
+        take = "takes" if len(models) == 1 else "take"
+        raise ValueError(f"--covariates do nothing here: {', '.join(models)} {take} none; leave them out.")
+    if covariates is None and (needing := [kind.name for kind in kinds if kind.needs_covariates]):
+        raise ValueError(
+            f"--covariates must be given: {needing[0]} has them decide which components a row has. "
+            "--model cnpf can do without."
+        )
+
+
 def _check_chains(estimators: Sequence[Any], given: Given) -> None:
     """Refuse what only a sampler reads where none of the fits samples."""
-    if any(_samples(estimator) for estimator in estimators):
+    if any(estimator._samples_counts for estimator in estimators):
         return
     for setting in FIT:
         if setting.parameter in OF_CHAINS and setting.parameter in given:
@@ -54,13 +68,3 @@ def _check_chains(estimators: Sequence[Any], given: Given) -> None:
                 f"{setting.flag} is for the sampler, and other options ask for variational inference; "
                 "leave it out, or add --inference gibbs."
             )
-
-
-def _samples(estimator: Any) -> bool:
-    """Whether a fit of whole numbers would sample."""
-    from cormorant.estimators.parameters import resolve_inference
-
-    if is_feature_model(estimator.model.name):
-        return estimator.inference == "gibbs"
-    given = estimator.inference, estimator.allocation, estimator.stopping, estimator.batch_size
-    return resolve_inference(*given) == "gibbs"

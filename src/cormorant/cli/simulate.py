@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,6 @@ from cormorant.cli import options as o
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import size_record
-from cormorant.cli.settings import is_feature_model
 from cormorant.cli.sources import describe
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cormorant.data import Counts
 
 OF_COUNTS = ("poisson", "bernoulli")
+#: What stands in for the weights of a prior, by family.
+WITHOUT = {"thinned": "with components of one weight", "features": "with features of one --probability"}
 
 
 @with_options(sizes=o.SIMULATE)
@@ -43,28 +45,35 @@ def simulate(
     simulator = _simulator(model, prior)
     _check_sizes(model, prior, sizes, simulator)
     check_output(out, force, folder=True)
-    drawn = simulator(model, **sizes, seed=seed)
+    drawn = simulator(**sizes, seed=seed)
     truth = {name: value for name, value in vars(drawn).items() if value is not None}
     counts = truth.pop("counts") if "counts" in truth else _as_counts(truth.pop("y"))
     with new_folder(out) as (folder, record):
         _write(counts, truth | {"correlation": drawn.correlation}, folder)
         record |= {"command": "simulate", "model": model, "prior": prior, "parameters": sizes, "seed": seed}
         record |= size_record(counts)
-    report(out, record, json, f"{describe(counts)}. Written to {out}: counts.npz, and the truth as truth.npz.")
+    files = "counts.npz, covariates.csv" if "covariates" in truth else "counts.npz"
+    report(out, record, json, f"{describe(counts)}. Written to {out}: {files}, and the truth as truth.npz.")
 
 
 def _simulator(model: str, prior: bool) -> Callable[..., Any]:
     """The function that draws from the model."""
     from cormorant import datasets
     from cormorant.datasets.features import simulate_features
-    from cormorant.estimators.registry import estimator_class
+    from cormorant.estimators.registry import estimator_class, family_of
 
     estimator_class(model)  # refuses names that are none
-    if not is_feature_model(model):
-        return datasets.simulate_prior if prior else datasets.simulate
-    if prior:
-        raise ValueError(f"--prior is for models of counts; {model} is drawn with features of one --probability.")
-    return simulate_features
+    family = family_of(model)
+    if prior and family != "counts":
+        raise ValueError(
+            f"--prior is for models of counts whose weights have a prior; {model} is drawn {WITHOUT[family]}."
+        )
+    of_family = {
+        "counts": partial(datasets.simulate_prior if prior else datasets.simulate, model),
+        "thinned": datasets.simulate_thinned,
+        "features": partial(simulate_features, model),
+    }
+    return of_family[family]
 
 
 def _check_sizes(model: str, prior: bool, sizes: Given, simulator: Callable[..., Any]) -> None:

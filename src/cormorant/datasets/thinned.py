@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.special import expit
 
 from cormorant.data import Counts, as_counts
-from cormorant.models.thinned import Thinning
+from cormorant.datasets.simulators import _check_positive, _check_sizes
+from cormorant.models.thinned import Thinning, field_correlation
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class ThinnedSimulation:
     intercepts: np.ndarray  # b
     z: np.ndarray  # rows x components
 
+    @property
+    def correlation(self) -> np.ndarray:
+        """What the covariates, whose variance is one, make components share."""
+        return field_correlation(self.effects, np.eye(self.effects.shape[1]))
+
 
 def simulate_thinned(
     n_rows: int = 1000,
@@ -32,7 +38,9 @@ def simulate_thinned(
     n_covariates: int = 2,
     *,
     row_total: float = 100.0,
-    hyper: Thinning | None = None,
+    a0: float = 0.1,
+    sigma_l2: float = 4.0,
+    sigma_b2: float = 0.25,
     seed: int | np.random.Generator = 0,
 ) -> ThinnedSimulation:
     """Draw a data set of a wanted size; components weigh the same, and covariates are N(0, 1).
@@ -43,11 +51,15 @@ def simulate_thinned(
         n_components: Components k.
         n_covariates: Covariates of a row.
         row_total: Expected total of a row that has half of the components.
-        hyper: a0, sigma_l2 and sigma_b2 of the story are read; None: .1, 4 and .25, clear effects.
+        a0: Concentration of the atoms.
+        sigma_l2: Variance of the effects; 4 makes them clear.
+        sigma_b2: Variance of the intercepts.
         seed: Seed or generator.
     """
+    _check_sizes(n_rows=n_rows, n_columns=n_columns, n_components=n_components, n_covariates=n_covariates)
+    _check_positive(row_total=row_total)
     rng = np.random.default_rng(seed)
-    h = Thinning(a0=0.1, sigma_l2=4.0, sigma_b2=0.25) if hyper is None else hyper
+    h = Thinning(a0=a0, sigma_l2=sigma_l2, sigma_b2=sigma_b2)
     theta = rng.normal(size=(n_rows, n_covariates))
     coefficients = rng.normal(size=(n_components, n_covariates + 1)) * np.sqrt(h.prior_variances(n_covariates))
     effects, intercepts = coefficients[:, :-1], coefficients[:, -1]

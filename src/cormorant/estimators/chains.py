@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cormorant.backends.scanning import LARGEST
+from cormorant.backends.select import Backend
 from cormorant.data import Counts
 from cormorant.estimators.parameters import Chains
 from cormorant.inference import fit as loop
@@ -75,11 +76,39 @@ def run_chains(
     Each has random numbers of its own, so their order changes nothing. One that is interrupted ends them all.
     """
     gibbs = replace(gibbs, has_missing=rows.missing is not None, one_by_one=are_few(rows.counts))
+
+    def begin(number: int, own: np.random.Generator, watch: loop.Callback) -> loop.Outcome:
+        return first if number == 0 else start(own, [watch])
+
+    def go_on(begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
+        return run_chain(gibbs, begun, rows, chains, own, watch, stage)
+
+    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks)
+
+
+def side_by_side(
+    backend: Backend,
+    n_chains: int,
+    begin: Callable[[int, np.random.Generator, loop.Callback], loop.Outcome],
+    go_on: Callable[[loop.Outcome, np.random.Generator, loop.Callback, str], tuple[loop.Outcome, Collector]],
+    rng: np.random.Generator,
+    callbacks: list[loop.Callback],
+) -> list[Run]:
+    """The runs of chains, a chain a thread.
+
+    Args:
+        backend: Whose threads they are.
+        n_chains: How many.
+        begin: The start of a chain, by its number, its random numbers and a callback.
+        go_on: The chain from there, told the same and its name.
+        rng: What the random numbers of each come from.
+        callbacks: The user's; one chain at a time calls them.
+    """
     runs: dict[int, Run] = {}
     ended, lock = threading.Event(), threading.Lock()
 
     def watch(info: loop.Info, state: State) -> None:
-        if ended.is_set() or gibbs.backend.given_up:
+        if ended.is_set() or backend.given_up:
             raise KeyboardInterrupt  # which an outcome survives
         with lock:
             for callback in callbacks:
@@ -90,18 +119,18 @@ def run_chains(
         if ended.is_set():
             return
         try:
-            label = f"chain {number + 1} of {chains.n_chains}"
-            begin = first if number == 0 else _placed(start(own, [watch]), f"start of {label}")
-            runs[number] = Run(begin)
-            if not begin.interrupted:
-                end, collector = run_chain(gibbs, begin, rows, chains, own, watch, label)
-                runs[number] = Run(begin, _placed(end, label), collector)
+            label = f"chain {number + 1} of {n_chains}"
+            begun = _placed(begin(number, own, watch), f"start of {label}")
+            runs[number] = Run(begun)
+            if not begun.interrupted:
+                end, collector = go_on(begun, own, watch, label)
+                runs[number] = Run(begun, _placed(end, label), collector)
         finally:  # after an error, too: nobody asks for it before the chains beside it have ended
             if number not in runs or runs[number].end is None or runs[number].last.interrupted:
                 ended.set()
 
     try:
-        for _ in gibbs.backend.map(run, enumerate(rng.spawn(chains.n_chains))):
+        for _ in backend.map(run, enumerate(rng.spawn(n_chains))):
             pass
     except KeyboardInterrupt:  # all have ended when it comes here
         runs = {i: Run(_interrupted(r.start), r.end and _interrupted(r.end), r.collector) for i, r in runs.items()}
@@ -142,25 +171,35 @@ def run_chain(
 
 def gather(runs: list[Run], kernel: Kernel) -> Sampled:
     """Samples of all chains, the components of each matched to the first's; one has come to its first sweep."""
-    collectors = [run.collector for run in runs if run.collector and run.collector.samples]
-    kept = [collector.samples for collector in collectors]
-    interrupted = [run.last for run in runs if run.last.interrupted]
-    reason = (interrupted or [runs[-1].last])[0].reason
-    outcomes = (outcome for run in runs for outcome in (run.start, run.end) if outcome is not None)
-    history = tuple(info for outcome in outcomes for info in outcome.history)
+    kept = [collector.samples for collector in collectors_of(runs)]
     if not kept:  # interrupted before the first sample: the last draw is all there is
         kept = [[Sample.of(next(run.end for run in runs if run.end).state.globals)]]
     first = summarise(kept[0], kernel)
     chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
-    traces = [collector.traces for collector in collectors]
+    return Sampled(chains, first, **record_of(runs))
+
+
+def collectors_of(runs: list[Run]) -> list[Collector]:
+    """What was collected of the chains that came to a first sample."""
+    return [run.collector for run in runs if run.collector and run.collector.samples]
+
+
+def record_of(runs: list[Run]) -> dict[str, Any]:
+    """How the chains went, whatever they sample: traces, diagnostics, history, reason, interrupted."""
+    traces = [collector.traces for collector in collectors_of(runs)]
     found = diagnose(traces)
     worst = largest_rhat(found)
     if worst > WANTED_RHAT:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
-    n_chains = len(kept)
+    interrupted = [run.last for run in runs if run.last.interrupted]
+    reason = (interrupted or [runs[-1].last])[0].reason
     if not interrupted:
-        reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
-    return Sampled(chains, first, found, traces, history, reason, bool(interrupted))
+        reason = f"{reason} of {len(runs)} chain{'s' if len(runs) > 1 else ''}; largest split R-hat {worst:.2f}"
+    outcomes = (outcome for run in runs for outcome in (run.start, run.end) if outcome is not None)
+    history = tuple(info for outcome in outcomes for info in outcome.history)
+    return {
+        "traces": traces, "diagnostics": found, "history": history, "reason": reason, "interrupted": bool(interrupted),
+    }  # fmt: skip
 
 
 def largest_rhat(diagnostics: dict[str, dict[str, float]]) -> float:
@@ -181,18 +220,24 @@ def diagnose(traces: list[dict[str, list[float]]]) -> dict[str, dict[str, float]
 
 
 def sampled_correlation(chains: list[list[Sample]], kernel: Kernel, level: float = 0.9) -> np.ndarray:
-    """Mean of rho_km over the samples of all chains, and the ends of its equal-tailed credible interval: 3 x T x T.
+    """Mean of rho_km over the samples of all chains, and the ends of its equal-tailed credible interval: 3 x T x T."""
+    found = [are_found(chain, chains[0]) for chain in chains[1:]]
+    return pooled_correlation([_correlations(chain, kernel) for chain in chains], found, level)
 
-    Chains need not find the same components. Where one has no counterpart of a component of the first, it has nothing
-    to say of its pairs, and the first chain's samples stand in. An interval holds its mean, however skewed the samples.
+
+def pooled_correlation(draws: list[np.ndarray], found: list[np.ndarray], level: float = 0.9) -> np.ndarray:
+    """The same from the correlations in each sample of each chain, samples x T x T.
+
+    Chains need not find the same components. Where one has no counterpart of a component of the first (``found``: masks
+    for the chains after it), it has nothing to say of its pairs, and the first chain's samples stand in. An interval
+    holds its mean, however skewed the samples.
     """
-    first = _correlations(chains[0], kernel)
-    draws = [first]
-    for chain in chains[1:]:
-        known = are_found(chain, chains[0])
-        drawn = _correlations(chain[: len(first)], kernel)
-        draws.append(np.where(np.outer(known, known), drawn, first[: len(drawn)]))
-    every = np.concatenate(draws)
+    first = draws[0]
+    others = [
+        np.where(np.outer(known, known), drawn[: len(first)], first[: len(drawn)])
+        for drawn, known in zip(draws[1:], found, strict=True)
+    ]
+    every = np.concatenate([first, *others])
     mean = every.mean(axis=0)
     low, high = np.quantile(every, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean)])
@@ -209,6 +254,11 @@ def _correlations(samples: list[Sample], kernel: Kernel) -> np.ndarray:
 def are_found(samples: list[Sample], reference: list[Sample]) -> np.ndarray:
     """Which components of a chain, already matched, hold the columns that their counterparts hold (a mask)."""
     ours, theirs = (sum((s.counts for s in chain[1:]), chain[0].counts) for chain in (samples, reference))
+    return are_alike(ours, theirs)
+
+
+def are_alike(ours: Any, theirs: Any) -> np.ndarray:
+    """Which components of two tables, columns x components, sparse, have a cosine that is large enough."""
     norm = [np.sqrt(np.asarray(c.multiply(c).sum(axis=0)).ravel()) for c in (ours, theirs)]
     product = np.asarray(ours.multiply(theirs).sum(axis=0)).ravel()
     return product > ALIKE * np.maximum(norm[0] * norm[1], 1e-300)

@@ -64,7 +64,7 @@ class Factorization(
             covariates: What is known of the rows (models with locations): a data frame, of which `formula` says what to
                 take, or rows x columns of numbers. Rows are matched by their order.
         """
-        resolve.check_parameters(self)
+        self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts.n_rows, first=not (self.warm_start and hasattr(self, "_state")))
         rows = self._to_rows(counts, exposure, mask, covariates)
@@ -103,6 +103,15 @@ class Factorization(
         in_training = train.counts.column_totals() > 0
         return train, Validation.split(rows.take(validation_index), in_training, rng)
 
+    def _check_parameters(self) -> None:
+        """Refuse what is wrong with the parameters whatever data will come."""
+        resolve.check_parameters(self)
+
+    @property
+    def _samples_counts(self) -> bool:
+        """Whether a fit of whole numbers would sample."""
+        return resolve.resolve_inference(self.inference, self.allocation, self.stopping, self.batch_size) == "gibbs"
+
     def _choose(self, counts: Counts, stepwise: bool = False) -> None:
         """Decide on `inference_`: a sampler needs whole numbers, and all rows at once."""
         whole = counts.is_integer or not np.any(counts.data % 1.0)
@@ -130,7 +139,7 @@ class Factorization(
         coded by what the first call shows of them (levels, mean, spread).
         """
         begin = time.perf_counter()
-        resolve.check_parameters(self)
+        self._check_parameters()
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
         self._learn_encoding(covariates, counts.n_rows, first)

@@ -98,7 +98,7 @@ class FeatureModel(
             y: Ignored; scikit-learn's pipelines pass it.
             mask: Rows x columns, true (or nonzero) at further entries to treat as missing.
         """
-        check_parameters(self)
+        self._check_parameters()
         table = to_table(self, X, mask, self.likelihood, reset=True)
         self.column_names_ = _column_names(X)
         rng = make_generator(self.random_state)
@@ -108,6 +108,15 @@ class FeatureModel(
         self.n_rows_seen_ = table.n_rows
         warn_if_truncated(self.n_components_used_, self.n_components, "features")
         return self
+
+    def _check_parameters(self) -> None:
+        """Refuse what is wrong with the parameters whatever data will come."""
+        check_parameters(self)
+
+    @property
+    def _samples_counts(self) -> bool:
+        """Whether a fit of whole numbers would sample."""
+        return self.inference == "gibbs"
 
     def _bars(self):
         return progress_bars([self.model.name]) if self.verbose else nullcontext({})

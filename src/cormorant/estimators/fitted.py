@@ -31,6 +31,18 @@ class TruncationWarning(UserWarning):
     """Every component is in use: the truncation may be too low."""
 
 
+def shares(held: np.ndarray) -> np.ndarray:
+    """Share of the counts that each component holds."""
+    held = np.maximum(held, 1e-300)
+    return held / held.sum()
+
+
+def count_used(usage: np.ndarray) -> int:
+    """How many components are in use."""
+    falling = np.cumsum(np.sort(usage)[::-1])
+    return min(int((falling < USED_SHARE).sum()) + 1, len(falling))
+
+
 def warn_if_truncated(n_used: int, n_components: int, what: str) -> None:
     """Say to whoever called `fit`, whence this is called, that the truncation may be too low."""
     if n_used == n_components and n_components > 1:
@@ -53,6 +65,7 @@ class FittedMixin:
         _scheme: Any
         _model: Any
         _encoding: Encoding | None
+        _per_unit: Any
 
     def _finish(
         self,
@@ -86,10 +99,8 @@ class FittedMixin:
         self.loadings_ = scheme.model.kernel.features(g.locations, g.hyper.sigma_l2)
         self._set_correlation(scheme.model.kernel)
         self.hyperparameters_ = asdict(g.hyper)
-        held = np.maximum(g.held_counts, 1e-300)
-        self.usage_ = held / held.sum()
-        falling = np.cumsum(np.sort(self.usage_)[::-1])
-        self.n_components_used_ = min(int((falling < USED_SHARE).sum()) + 1, len(falling))
+        self.usage_ = shares(g.held_counts)
+        self.n_components_used_ = count_used(self.usage_)
         self.column_names_ = column_names
 
     def _set_samples(self, scheme: Scheme, chains: list[list[Sample]]) -> None:
@@ -132,11 +143,6 @@ class FittedMixin:
     def _effect_draws(self, samples: Iterable[Globals], relative: bool = True) -> np.ndarray:
         """Effects per unit of the covariates in each sample of a chain, samples x components x covariates."""
         return self._per_unit(effect_draws(self._model.kernel, samples, relative))
-
-    def _per_unit(self, effects: np.ndarray) -> np.ndarray:
-        """Of the covariates as they were given, not as they were scaled."""
-        assert self._encoding is not None  # its callers look
-        return effects / np.array(self._encoding.scale)
 
     def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any, sampled: Any) -> None:
         """Become the fitted model that a file describes."""

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cormorant.estimators.covariates import Encoding
-from cormorant.models.cnpf import PoissonFactorization
 
 
 class CovariatesMixin:
     """The encoding that a fit learns, and the theta of rows by it."""
 
     if TYPE_CHECKING:
-        model: ClassVar[PoissonFactorization]
+        model: ClassVar[Any]
         formula: str | None
 
     _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
@@ -23,10 +22,15 @@ class CovariatesMixin:
         """Remember how covariates are coded; a fit that goes on codes them as it began to."""
         if not first:
             return
-        if covariates is not None and not self.model.has_locations:
+        if covariates is not None and not self.model.takes_covariates:
             raise ValueError(
                 f"covariates move components through their locations, and {type(self).__name__} has none; "
                 "fit CNPF, SoftplusCNPF or DILN."
+            )
+        if covariates is None and self.model.needs_covariates:
+            raise ValueError(
+                f"covariates must be given: {type(self).__name__} has them decide which components a row has. "
+                "CNPF can do without."
             )
         if covariates is None and self.formula is not None:
             raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
@@ -41,3 +45,8 @@ class CovariatesMixin:
         if covariates is not None and self._encoding is None:
             raise ValueError("covariates must be left out: the model was fitted without any.")
         return None if self._encoding is None else self._encoding.encode(covariates, n_rows)
+
+    def _per_unit(self, effects: np.ndarray) -> np.ndarray:
+        """Effects of the covariates as they were given, not as they were scaled."""
+        assert self._encoding is not None  # its callers look
+        return effects / np.array(self._encoding.scale)

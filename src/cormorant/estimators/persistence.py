@@ -143,14 +143,12 @@ def load(path: str | Path) -> Any:
 
 def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The estimator that a file describes."""
-    from cormorant.estimators.cnpf import ESTIMATORS
-    from cormorant.estimators.features import FEATURE_ESTIMATORS
-    from cormorant.estimators.thinned import ThinnedPoissonFactorization
+    from cormorant.estimators.registry import ALL
 
-    others = {**FEATURE_ESTIMATORS, ThinnedPoissonFactorization.model.name: ThinnedPoissonFactorization}
-    if document["model"] in others:
-        return others[document["model"]]._from_file(document, arrays)
-    estimator = ESTIMATORS[document["model"]](**document["parameters"])
+    cls = ALL[document["model"]]
+    if hasattr(cls, "_from_file"):
+        return cls._from_file(document, arrays)
+    estimator = cls(**document["parameters"])
     info = document["globals"]
     g = Globals(
         **{name: arrays[name] for name in GLOBAL_ARRAYS if name in arrays},

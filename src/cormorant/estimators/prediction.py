@@ -15,7 +15,6 @@ from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.parameters import check_count
 from cormorant.inference.predictive import column_probabilities, infer, log_likelihood
 from cormorant.inference.rows import Rows
-from cormorant.models.cnpf import PoissonFactorization
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +26,7 @@ class PredictionMixin(TransformerMixin):
     """Methods of a fitted factorisation that look at rows; the globals stay as they are."""
 
     if TYPE_CHECKING:
-        model: ClassVar[PoissonFactorization]
+        model: ClassVar[Any]
         _globals: Any
         _fitted_scheme: Any
         _posterior: Any
@@ -122,7 +121,11 @@ class PredictionMixin(TransformerMixin):
     def _held_out(self, rows: Rows, observed: float, seed: int) -> float:
         seen, test = split_entries(rows.counts, observed, seed)
         with single_blas_thread():
-            return log_likelihood(self._posterior, replace(rows, counts=seen), test)
+            return log_likelihood(self._posterior, self._partly_shown(replace(rows, counts=seen), test), test)
+
+    def _partly_shown(self, rows: Rows, hidden: Counts) -> Rows:
+        """Rows of which some is hidden, as the model is to see them; most learn a row's scale from what it shows."""
+        return rows
 
     def _rows(self, X: Any, exposure: Any, mask: Any, covariates: Any) -> Rows:
         check_is_fitted(self)

@@ -1,14 +1,19 @@
-"""Every model that can be fitted, by its name."""
+"""Every model that can be fitted, by its name, and by families that are fitted alike."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cormorant.estimators import feature_parameters, parameters
 from cormorant.estimators.cnpf import ESTIMATORS
 from cormorant.estimators.features import FEATURE_ESTIMATORS
+from cormorant.estimators.thinned import ThinnedPoissonFactorization
 
-ALL: dict[str, Any] = {**ESTIMATORS, **FEATURE_ESTIMATORS}
+THINNED: dict[str, type[ThinnedPoissonFactorization]] = {
+    ThinnedPoissonFactorization.model.name: ThinnedPoissonFactorization
+}
+FAMILIES: dict[str, dict[str, Any]] = {"counts": ESTIMATORS, "thinned": THINNED, "features": FEATURE_ESTIMATORS}
+ALL: dict[str, Any] = {name: cls for family in FAMILIES.values() for name, cls in family.items()}
+OF_COUNTS: dict[str, Any] = {**ESTIMATORS, **THINNED}  # what a row shows next has a probability, and they a perplexity
 
 
 def estimator_class(name: str) -> Any:
@@ -18,7 +23,6 @@ def estimator_class(name: str) -> Any:
     return ALL[name]
 
 
-def check_parameters(estimator: Any) -> None:
-    """Refuse what is wrong with the parameters of an unfitted estimator whatever data will come."""
-    kind = feature_parameters if estimator.model.name in FEATURE_ESTIMATORS else parameters
-    kind.check_parameters(estimator)
+def family_of(name: str) -> str:
+    """The family of a model, by its name."""
+    return next(family for family, members in FAMILIES.items() if name in members)

@@ -12,11 +12,9 @@ import numpy as np
 from sklearn.base import clone
 
 from cormorant.data import Counts, as_counts, hold_out, split_entries
-from cormorant.estimators import ESTIMATORS
 from cormorant.estimators.covariates import taken
-from cormorant.estimators.factorization import Factorization
+from cormorant.estimators.registry import OF_COUNTS
 from cormorant.evaluation.perplexity import perplexity
-from cormorant.models.cnpf import get_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,19 +70,21 @@ def compare(
 
     Args:
         X: Counts, or anything that `as_counts` takes.
-        models: Names (`hgp`, `scaled-hgp`, `cnpf`, `softplus-cnpf`, `hdp`, `diln`), or estimators by label, which are
-            cloned.
+        models: Names (`hgp`, `scaled-hgp`, `cnpf`, `softplus-cnpf`, `hdp`, `diln`, `thinned`), or estimators by label,
+            which are cloned.
         n_held_out: Rows kept from every fit.
         observed: Different shares of a held-out row's entries that are shown. The first share's split goes on from the
             generator that drew the rows; each further one has a generator of its own.
         seed: Seed of rows and entries.
-        covariates: Of the rows of X, for the models that take them (those with locations).
+        covariates: Of the rows of X, for the models that take them (those with locations); `thinned` needs them.
         random_state: Seed of every fit. None: estimators keep their own, models given by name take `seed`.
         **parameters: Passed to every model given by name, for example ``n_components=50``.
     """
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, to have the same split again; got {seed!r}.")
     estimators = _estimators(models, parameters, seed, random_state)
+    if covariates is None and (needing := [label for label, e in estimators.items() if e.model.needs_covariates]):
+        raise ValueError(f"covariates must be given: {needing[0]} has them decide which components a row has.")
     if np.ndim(observed) != 1 or len(observed) == 0:
         raise ValueError(f"observed must be a list of fractions, for example [0.1, 0.5]; got {observed!r}.")
     counts = as_counts(X).numbered()  # the fits have their rows in another order
@@ -98,7 +98,7 @@ def compare(
     records: dict[str, dict[str, Any]] = {}
     try:
         for label, estimator in estimators.items():
-            told = known if estimator.model.has_locations else [None, None]
+            told = known if estimator.model.takes_covariates else [None, None]
             records[label] = _fit_and_score(label, estimator, split.train, pairs, *told)
     except KeyboardInterrupt:
         if not records:
@@ -153,16 +153,22 @@ def _estimators(
         if not isinstance(names, Sequence):
             raise ValueError(f"models must be names, or a dict of estimators by label; got {models!r}.")
         parameters = {**parameters, "random_state": seed if random_state is None else random_state}
-        found = {name: ESTIMATORS[get_model(name).name](**_fitting(name, parameters)) for name in names}
+        found = {name: _class(name)(**_fitting(name, parameters)) for name in names}
     if not found:
-        raise ValueError(f"models must name at least one of {', '.join(ESTIMATORS)}, or hold an estimator.")
+        raise ValueError(f"models must name at least one of {', '.join(OF_COUNTS)}, or hold an estimator.")
     return found
+
+
+def _class(name: str) -> Any:
+    if name not in OF_COUNTS:
+        raise ValueError(f"model must be one of {', '.join(OF_COUNTS)}; got {name!r}.")
+    return OF_COUNTS[name]
 
 
 def _unfitted(label: str, estimator: Any, random_state: int | None) -> Any:
     """A clone, but for the callbacks: they are the caller's own, not to be copied."""
-    if not isinstance(estimator, Factorization):
-        known = ", ".join(cls.__name__ for cls in ESTIMATORS.values())
+    if not isinstance(estimator, tuple(OF_COUNTS.values())):
+        known = ", ".join(cls.__name__ for cls in OF_COUNTS.values())
         raise ValueError(
             f"models must hold cormorant's estimators of counts ({known}); {label!r} is {estimator!r}. "
             "Score other models on the same rows and entries by cormorant.data.hold_out and split_entries."
@@ -174,6 +180,6 @@ def _unfitted(label: str, estimator: Any, random_state: int | None) -> Any:
 
 def _fitting(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters that this model has; one that no model has is an error of the constructor."""
-    known = {key for cls in ESTIMATORS.values() for key in cls._get_param_names()}
-    own = set(ESTIMATORS[name]._get_param_names())
+    known = {key for cls in OF_COUNTS.values() for key in cls._get_param_names()}
+    own = set(OF_COUNTS[name]._get_param_names())
     return {key: value for key, value in parameters.items() if key in own or key not in known}

@@ -17,4 +17,4 @@ def checked_pair(model: Any, observed: Any, test: Any, covariates: Any) -> tuple
     shown, wanted = (to_counts(model, part, reset=False) for part in (observed, test))
     if shown.shape != wanted.shape:
         raise ValueError(f"observed and test must have one shape; got {shown.shape} and {wanted.shape}.")
-    return model._to_rows(shown, None, None, covariates), wanted
+    return model._partly_shown(model._to_rows(shown, None, None, covariates), wanted), wanted

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from cormorant.data import Counts, as_counts
 from cormorant.explore.fitted import FittedModel, check_number, heavily_used, largest, named
-from cormorant.explore.replicates import BLOCK, Replicator
+from cormorant.explore.replicates import BLOCK, replicator
 
 COLUMNS_IN_PAIRS = 3  # the pairs looked at are those of so many top columns of each heavily used component
 LEVELS = np.linspace(0, 1, 101)  # of the quantiles of row totals
@@ -103,7 +103,7 @@ def predictive_check(
     counts = as_counts(X)
     pairs = top_pairs(model, among)
     observed = summarise(_observed_blocks(counts), pairs)
-    source, rng = Replicator.of(model, counts, exposure, covariates), np.random.default_rng(random_state)
+    source, rng = replicator(model, counts, exposure, covariates), np.random.default_rng(random_state)
     drawn = [summarise(source.blocks(rng), pairs) for _ in range(n_replicates)]
     shown = np.flatnonzero(observed.column_totals > 0)
     if len(shown) == 0:

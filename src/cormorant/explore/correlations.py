@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.explore.fitted import FittedModel, has_features, heavily_used, require_correlations, top_columns
+from cormorant.explore.fitted import (
+    FittedModel,
+    has_features,
+    heavily_used,
+    is_thinned,
+    require_correlations,
+    top_columns,
+)
 from cormorant.explore.labels import labels_of
 from cormorant.measures import GammaAtoms, GammaProcess, GaussianLocations, Tuples, cnpf, softplus_cnpf
 from cormorant.measures import weight_moments as moments_of
@@ -18,10 +25,11 @@ MEASURES = {"exp": cnpf, "softplus": softplus_cnpf}  # by the link of the model
 def correlated_pairs(model: FittedModel, n: int = 10, *, among: int | None = None, n_columns: int = 5) -> pd.DataFrame:
     """The most positively, then the most negatively correlated pairs of heavily used components.
 
-    Correlations are those of the random function at the two locations, rho_km = l_k . l_m / (|l_k| |l_m|).
+    Correlations are those of the random function at the two locations, rho_km = l_k . l_m / (|l_k| |l_m|); of a thinned
+    model those of the log odds over the rows, through their covariates (`models.thinned.field_correlation`).
 
     Args:
-        model: A fitted estimator with locations (`CNPF`, `SoftplusCNPF`).
+        model: A fitted estimator with locations (`CNPF`, `SoftplusCNPF`, `ThinnedPoissonFactorization`).
         n: Pairs of each sign, or fewer where there are not as many.
         among: How many of the most used components to look at; None takes as few as hold 90% of the counts.
         n_columns: Columns to name for each component.
@@ -59,11 +67,11 @@ def correlations(model: Any, *, among: int | None = None) -> pd.DataFrame:
 
     Returns:
         component, label, other, other_label, correlation (rho_km), weight_correlation (`weight_correlation`; not of
-        features, which have no weights of rows), the most positive first; also low and high if the inference gives an
-        interval of rho.
+        features and thinned models, whose rows have a component or not), the most positive first; also low and high if
+        the inference gives an interval of rho.
     """
     component, other = _pairs(model, among)
-    implied = {} if has_features(model) else {"weight_correlation": weight_correlation(model)[component, other]}
+    implied = {"weight_correlation": weight_correlation(model)[component, other]} if _has_weights(model) else {}
     table = pd.DataFrame(
         {
             "component": component,
@@ -91,6 +99,11 @@ def weight_correlation(model: Any) -> np.ndarray:
     Student-t field exp F has no moments, and there is no such correlation: NaN.
     """
     require_correlations(model)
+    if not _has_weights(model):
+        raise ValueError(
+            f"{type(model).__name__} has rows with a component or without it: there are no gamma weights to correlate. "
+            "correlation_ tells of their log odds."
+        )
     if getattr(model, "field", "gaussian") == "student-t":
         return np.full(model.correlation_.shape, np.nan)
     measure = MEASURES[model.model.link](
@@ -100,6 +113,11 @@ def weight_correlation(model: Any) -> np.ndarray:
     )
     shapes = model.weights_ * getattr(model, "beta_", 1.0)
     return moments_of(measure, Tuples(model.components_, shapes, model.loadings_)).correlation
+
+
+def _has_weights(model: Any) -> bool:
+    """Whether rows have gamma weights of components, and not components whole or not at all."""
+    return not (has_features(model) or is_thinned(model))
 
 
 def _pairs(model: FittedModel, among: int | None) -> tuple[np.ndarray, np.ndarray]:

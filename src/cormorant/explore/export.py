@@ -123,7 +123,8 @@ def to_arviz(
     Where the inference samples: posterior has the samples of w, alpha, c and the correlations, with as many chains and
     draws, and for each a draw of the atoms ``a``. Elsewhere: draws of ``a`` from q(a); what variational schemes give as
     points (w, locations, correlations) is constant_data. A fit with covariates also has their ``effect`` on each
-    component, as `covariate_effects_` reports it (the coefficients themselves turn with the locations). If X is given,
+    component, as `covariate_effects_` reports it (the coefficients themselves turn with the locations). A thinned model
+    has its samples of a, w, b, c and the correlations as they are, and x = w z with z drawn. If X is given,
     also draws of the rows' weights ``x`` (gamma, with the mean and variance of their posterior), and the counts as
     observed_data.
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cormorant.models.features import LatentFeatures
+from cormorant.models.thinned import Thinning
 
 NOTHING = 1e-12  # a component with no larger share of the counts holds none
 HEAVY_SHARE = 0.9  # components are heavily used if together they hold this share of the counts
@@ -85,6 +86,11 @@ def require_correlations(model: FittedModel) -> None:
 def has_features(model: Any) -> bool:
     """Whether components are features, which rows show or not (`BetaBernoulliFeatures` and its kin)."""
     return isinstance(getattr(model, "model", None), LatentFeatures)
+
+
+def is_thinned(model: Any) -> bool:
+    """Whether rows have components whole or not at all, as covariates say (`ThinnedPoissonFactorization`)."""
+    return getattr(model, "model", None) is Thinning
 
 
 def is_normalised(model: Any) -> bool:

@@ -26,7 +26,7 @@ def correlation_graph(
     plain numbers and text, so that every format of networkx can hold them.
 
     Args:
-        model: A fitted estimator with locations (`CNPF`, `SoftplusCNPF`).
+        model: A fitted estimator with locations (`CNPF`, `SoftplusCNPF`, `ThinnedPoissonFactorization`).
         among: How many of the most used components to take; None takes as few as hold 90% of the counts.
         least: The least |rho| of an edge, in [0, 1].
         n_columns: Columns to name for each component.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from cormorant.data import Counts
-from cormorant.explore.fitted import check_number, has_features, is_normalised, largest, named
+from cormorant.explore.fitted import check_number, has_features, is_normalised, is_thinned, largest, named
 from cormorant.explore.given_rows import GivenRows
-from cormorant.explore.replicates import gamma_draws
+from cormorant.explore.replicates import ThinnedReplicator, gamma_draws
+from cormorant.inference.thinned import ThinnedGlobals
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import PoissonFactorization
+from cormorant.models.thinned import field_correlation
 
 MOST_NUMBERS = 1 << 27  # a gigabyte
 
@@ -33,14 +36,18 @@ def inference_data(
     counts = None if rows is None else rows.counts
     chains = sampled_chains(model)
     if chains:
-        posterior, constants = _sampled(chains, columns, model._model, rng), {}
+        sampled = (
+            _thinned(model, chains, columns) if is_thinned(model) else _sampled(chains, columns, model._model, rng)
+        )
+        posterior, constants = sampled, {}
         if hasattr(model, "covariate_names_"):
             draws = np.stack([model._effect_draws(chain) for chain in chains])
             posterior["effect"] = ("chain", "draw", "component", "covariate"), draws
     else:
         posterior, constants = {"a": _atoms(model, columns, n_draws, rng)}, _points(model)
     if rows is not None:
-        posterior["x"] = _rows(rows, posterior["a"][1].shape[:3], rng)
+        draw = _thinned_rows if is_thinned(model) else _rows
+        posterior["x"] = draw(rows, posterior["a"][1].shape[:3], rng)
     coordinates = _coordinates(model, counts, columns)
     groups = {
         "posterior": posterior,
@@ -55,7 +62,7 @@ def sampled_chains(model: Any) -> list[list[Any]]:
     """The globals of each sample of each chain, chains cut to one length; none where the inference does not sample."""
     chains = getattr(model, "samples_", [])
     length = min(map(len, chains), default=0)
-    return [[sample.globals for sample in chain[:length]] for chain in chains]
+    return [[getattr(sample, "globals", sample) for sample in chain[:length]] for chain in chains]
 
 
 def _sampled(
@@ -84,6 +91,36 @@ def _sampled(
         rho = stacked(lambda g: component_correlation(model.kernel.features(g.locations, g.hyper.sigma_l2)))
         found["correlation"] = ("chain", "draw", "component", "other"), rho
     return found
+
+
+def _thinned(model: Any, chains: list[list[ThinnedGlobals]], columns: np.ndarray) -> dict[str, Any]:
+    """A thinned model's samples as they are."""
+
+    def stacked(number: Callable[[ThinnedGlobals], Any]) -> np.ndarray:
+        return np.array([[number(g) for g in chain] for chain in chains])
+
+    rho = stacked(lambda g: field_correlation(g.locations, model._covariance))
+    return {
+        "a": (("chain", "draw", "component", "column"), stacked(lambda g: g.atoms[columns].T)),
+        "w": (("chain", "draw", "component"), stacked(lambda g: g.weights)),
+        "b": (("chain", "draw", "component"), stacked(lambda g: g.coefficients[:, -1])),
+        "c": (("chain", "draw"), stacked(lambda g: g.c)),
+        "correlation": (("chain", "draw", "component", "other"), rho),
+    }
+
+
+def _thinned_rows(
+    rows: GivenRows, size: tuple[int, int, int], rng: np.random.Generator
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """x = w z with z drawn at each sample; ``size``: chains, draws, components."""
+    n_chains, n_draws, n_components = size
+    _check_size(n_chains * n_draws * rows.counts.n_rows * n_components)
+    found = iter(ThinnedReplicator.of(rows.model, rows.counts, covariates=rows.covariates).samples)
+    drawn = [
+        [(rng.random(p.shape) < p) * g.weights for p, g in islice(found, len(chain))][:n_draws]
+        for chain in rows.model.samples_
+    ]
+    return ("chain", "draw", "row", "component"), np.array(drawn)
 
 
 def _atoms(model: Any, columns: np.ndarray, n_draws: int, rng: np.random.Generator) -> tuple[tuple[str, ...], Any]:

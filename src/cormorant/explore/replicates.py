@@ -6,6 +6,8 @@
 
 Poisson counts of a sum are the sum of the components' own: n_uk ~ Poisson(e_u x_uk A_k) counts, which fall in columns
 with probabilities a_ki / A_k. Drawn this way a replicate costs as much as it has counts, not rows x columns.
+
+Of a thinned model a replicate is drawn given one of its samples: z_uk ~ q(z_uk), x_uk = w_k z_uk.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from cormorant.data import Counts
-from cormorant.explore.fitted import is_normalised
+from cormorant.explore.fitted import is_normalised, is_thinned
 from cormorant.explore.given_rows import GivenRows
 
 BLOCK = 4096  # rows drawn at a time
@@ -56,6 +58,36 @@ class Replicator:
                 yield multinomial_counts(x, atoms, self.totals[chosen], rng)
                 continue
             yield poisson_counts(x * self.exposure[chosen, np.newaxis], atoms, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class ThinnedReplicator:
+    """Samples of a thinned model, and who has what in each."""
+
+    samples: list[tuple[np.ndarray, Any]]  # P(z = 1), rows x components, and the globals
+    exposure: np.ndarray  # e_u
+
+    @classmethod
+    def of(cls, model: Any, counts: Counts, exposure: Any = None, covariates: Any = None) -> ThinnedReplicator:
+        """The posterior of these rows at every sample."""
+        rows = model._rows(counts, exposure, None, covariates)
+        known = np.ones(rows.n_rows) if rows.exposure is None else rows.exposure
+        found = [((x / g.weights).astype(np.float32), g) for x, g in model._posterior.weights(rows)]
+        return cls(found, known)
+
+    def blocks(self, rng: np.random.Generator) -> Iterator[sparse.csr_matrix]:
+        """One replicate, of a sample drawn at random, some rows at a time."""
+        probability, g = self.samples[rng.integers(len(self.samples))]
+        for first in range(0, len(probability), BLOCK):
+            chosen = slice(first, first + BLOCK)
+            z = rng.random(probability[chosen].shape) < probability[chosen]
+            yield poisson_counts(z * g.weights * self.exposure[chosen, np.newaxis], g.atoms.T, rng)
+
+
+def replicator(model: Any, counts: Counts, exposure: Any = None, covariates: Any = None) -> Any:
+    """Draws replicates of these rows (`blocks`)."""
+    kind = ThinnedReplicator if is_thinned(model) else Replicator
+    return kind.of(model, counts, exposure, covariates)
 
 
 def poisson_counts(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> sparse.csr_matrix:

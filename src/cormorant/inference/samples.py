@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -50,44 +50,62 @@ def kept_sweeps(burn_in: int, n_sweeps: int, n_samples: int) -> set[int]:
 class Collector:
     """A callback: keeps samples, evenly spaced after the burn-in, and traces of what labels do not touch."""
 
+    burn_in_part = 3  # the burn-in is this part of the sweeps: a third
+
     def __init__(self, n_sweeps: int, n_samples: int):
-        self.burn_in = n_sweeps // 3
+        self.burn_in = n_sweeps // self.burn_in_part
         self.sweeps = kept_sweeps(self.burn_in, n_sweeps, n_samples)
-        self.samples: list[Sample] = []
+        self.samples: list[Any] = []
         self.traces: dict[str, list[float]] = {}
 
     def __call__(self, info: Info, state: State) -> None:
         """Look at the state after a sweep."""
-        g = state.globals
         if info.epoch > self.burn_in:
-            for name, value in summaries(g).items():
+            for name, value in self.summaries(state.globals).items():
                 self.traces.setdefault(name, []).append(value)
         if info.epoch in self.sweeps:
-            self.samples.append(Sample.of(g))
+            self.samples.append(self.sample(state.globals))
+
+    def summaries(self, g: Any) -> dict[str, float]:
+        """What is traced."""
+        return summaries(g)
+
+    def sample(self, g: Any) -> Any:
+        """What is kept."""
+        return Sample.of(g)
 
 
 def summaries(g: Globals) -> dict[str, float]:
     """Numbers of a draw that do not depend on how components are labelled or locations rotated."""
-    held = g.held_counts
-    share = held[held > 0] / max(held.sum(), 1e-300)
     found = {
         "total": float(g.weights.sum()),
         "alpha": g.alpha,
         "a0": g.hyper.a0,
-        "effective_components": float(np.exp(-(share * np.log(share)).sum())),
+        "effective_components": effective_components(g.held_counts),
     }
     if g.locations.shape[1]:
         found["location_variance"] = float((g.locations**2).sum(axis=1).mean())
     return found
 
 
+def effective_components(held: np.ndarray) -> float:
+    """The number of components of equal size whose shares of the counts have the same entropy."""
+    share = held[held > 0] / max(held.sum(), 1e-300)
+    return float(np.exp(-(share * np.log(share)).sum()))
+
+
 def align(samples: list[Sample], reference: np.ndarray) -> list[Sample]:
-    """Samples of one chain with its components matched to those of ``reference`` (columns x components, means).
+    """Samples of one chain with its components matched to those of ``reference`` (columns x components, means)."""
+    order = matching(_mean_atoms(samples), reference)
+    return [s.reorder(order) for s in samples]
+
+
+def matching(atoms: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """For each component of ``reference`` its counterpart among ``atoms`` (both columns x components).
 
     Within a chain labels stay put; between chains they do not. The matching maximises the sum of cosines.
     """
-    _, order = linear_sum_assignment(-(_unit(reference).T @ _unit(_mean_atoms(samples))))
-    return [s.reorder(order) for s in samples]
+    return linear_sum_assignment(-(_unit(reference).T @ _unit(atoms)))[1]
 
 
 def _mean_atoms(samples: list[Sample]) -> np.ndarray:

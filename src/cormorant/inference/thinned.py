@@ -23,7 +23,8 @@ from cormorant.backends.select import Backend
 from cormorant.inference import dirichlet
 from cormorant.inference.batch import Batch
 from cormorant.inference.moves import TINY, fresh_seed, top_one
-from cormorant.inference.rows import RowMemory, Rows
+from cormorant.inference.rows import LARGEST_BLOCK, RowMemory, Rows
+from cormorant.inference.samples import Collector, effective_components
 from cormorant.inference.state import Additive, State
 from cormorant.models.thinned import Thinning
 
@@ -37,6 +38,7 @@ class ThinnedGlobals:
     atoms: np.ndarray  # columns x components; each sums to one
     weights: np.ndarray
     coefficients: np.ndarray  # components x (covariates + 1): l_k, and b_k last
+    held_counts: np.ndarray  # n_k, given which they were drawn
     c: float
     hyper: Thinning
 
@@ -45,14 +47,44 @@ class ThinnedGlobals:
         """The truncation T."""
         return len(self.weights)
 
+    @property
+    def locations(self) -> np.ndarray:
+        """l, components x covariates."""
+        return self.coefficients[:, :-1]
+
     def field(self, theta: np.ndarray) -> np.ndarray:
         """F_uk = theta_u . l_k + b_k, rows x components."""
         return theta @ self.coefficients.T
 
     def reorder(self, order: np.ndarray) -> ThinnedGlobals:
         """The same with the components in another order."""
-        atoms = np.ascontiguousarray(self.atoms[:, order])
-        return replace(self, atoms=atoms, weights=self.weights[order], coefficients=self.coefficients[order])
+        return replace(
+            self,
+            atoms=np.ascontiguousarray(self.atoms[:, order]),
+            weights=self.weights[order],
+            coefficients=self.coefficients[order],
+            held_counts=self.held_counts[order],
+        )
+
+
+class ThinnedCollector(Collector):
+    """Of a chain the globals are kept as they are."""
+
+    burn_in_part = 2
+
+    def summaries(self, g: ThinnedGlobals) -> dict[str, float]:
+        """Numbers that do not depend on how components are labelled."""
+        return {
+            "total": float(g.weights.sum()),
+            "c": g.c,
+            "a0": g.hyper.a0,
+            "effective_components": effective_components(g.held_counts),
+            "location_variance": float((g.locations**2).sum(axis=1).mean()),
+        }
+
+    def sample(self, g: ThinnedGlobals) -> ThinnedGlobals:
+        """What is kept."""
+        return g
 
 
 def _theta(rows: Rows | Batch) -> np.ndarray:
@@ -178,6 +210,7 @@ class ThinnedGibbs:
             atoms=np.maximum(gammas / gammas.sum(axis=0), TINY),
             weights=np.maximum(weights, TINY),
             coefficients=sampling.gaussians(precision, total.linear, fresh_seed(rng)),
+            held_counts=held,
             c=float(rng.gamma(h.a_c + h.alpha) / (h.b_c + weights.sum())),
             hyper=h,
         )
@@ -192,8 +225,8 @@ class ThinnedPosterior:
     """Samples, through which every row runs a short chain of its own; the draws depend on nothing but its counts."""
 
     gibbs: ThinnedGibbs
-    samples: Sequence[ThinnedGlobals]
-    burn_in: int = 10  # sweeps of a row before the first sample
+    chains: Sequence[Sequence[ThinnedGlobals]]
+    burn_in: int = 10  # sweeps of a row before the first sample of a chain
     sweeps: int = 5  # sweeps at each sample
     seed: int = 0
 
@@ -203,22 +236,40 @@ class ThinnedPosterior:
         return self.gibbs.backend
 
     def weights(self, rows: Rows) -> Iterator[tuple[np.ndarray, ThinnedGlobals]]:
-        """E x of the rows, averaged over the sweeps at each sample; a row without counts has the mean of its prior."""
-        shown = np.flatnonzero(np.diff(rows.counts.indptr))
-        batch, rng = rows.batch(shown, np.float64), np.random.default_rng(self.seed)
+        """E x of the rows, averaged over the sweeps at each sample."""
+        batch, rng = rows.batch(rows.all, np.float64), np.random.default_rng(self.seed)
         ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
-        z, dropped = np.ones((len(shown), self.samples[0].n_components)), self.burn_in
-        for g in self.samples:
-            mean = expit(g.field(_theta(rows)))
-            total = np.zeros(z.shape)
-            for sweep in range(dropped + self.sweeps):
-                z, probability = self.gibbs.draw_z(g, batch, z, fresh_seed(rng), ids)
-                total += probability * (sweep >= dropped)
-            dropped = 0
-            mean[shown] = total / self.sweeps
-            yield mean * g.weights, g
+        for chain in self.chains:
+            z, dropped = np.ones((rows.n_rows, chain[0].n_components)), self.burn_in
+            for g in chain:
+                total = np.zeros(z.shape)
+                for sweep in range(dropped + self.sweeps):
+                    z, probability = self.gibbs.draw_z(g, batch, z, fresh_seed(rng), ids)
+                    total += probability * (sweep >= dropped)
+                dropped = 0
+                yield total / self.sweeps * g.weights, g
+
+    def moments(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """E x and Var x of each row over the samples, rows x components; given a sample x_uk is w_k or zero."""
+        mean = np.zeros((rows.n_rows, self.chains[0][0].n_components))
+        square = np.zeros_like(mean)
+        n_samples = sum(map(len, self.chains))
+
+        def look(index: np.ndarray) -> None:
+            for x, g in self.weights(rows.take(index)):
+                mean[index] += x / n_samples
+                square[index] += x * g.weights / n_samples
+
+        for _ in self.backend.map(look, np.array_split(rows.all, -(-rows.n_rows // LARGEST_BLOCK))):
+            pass
+        return mean, np.maximum(square - mean**2, 0.0)
 
     def pairs(self, rows: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Shares of the components, and atoms, as `predictive` wants them."""
+        """Shares of the components, and atoms, as `predictive` wants them; a row that shows nothing has its prior mean.
+
+        That it showed nothing is not taken for an answer here: nobody may have looked.
+        """
+        empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
         for x, g in self.weights(rows):
+            x[empty] = g.weights * expit(g.field(_theta(rows)[empty]))
             yield x / np.maximum(x.sum(axis=1, keepdims=True), TINY), g.atoms

@@ -40,6 +40,7 @@ row mean mu_u has a flat prior, and whose atoms sum to one. (mu_u = log xi_u, in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,12 @@ class PoissonFactorization:
     kernel: Kernel = Linear()  # noqa: RUF009 (it is frozen); what the locations mean: F_uk = sigma phi(l_k) . d_u + mu_u
     has_covariates: bool = False  # whether the mean of f_u is Gamma theta_u
     heavy_tails: bool = False  # whether d_u is a Student-t variable
+    needs_covariates: ClassVar[bool] = False
+
+    @property
+    def takes_covariates(self) -> bool:
+        """Whether rows may have covariates: they move components through their locations."""
+        return self.has_locations
 
     @property
     def has_level(self) -> bool:

@@ -21,6 +21,7 @@ columns need (black pixels, say) would rather be told by its absence, 1 - z_k, -
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln, expit, gammaln
@@ -38,6 +39,8 @@ class LatentFeatures:
     title: str
     process: str  # "beta" or "gamma"
     has_locations: bool
+    takes_covariates: ClassVar[bool] = False
+    needs_covariates: ClassVar[bool] = False
 
     def weights(self, log_odds: np.ndarray) -> np.ndarray:
         """w_k, of which b_k is the logit (beta process) or the logarithm (gamma process)."""

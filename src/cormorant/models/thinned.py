@@ -9,21 +9,29 @@ The generative story, truncated at T components, given the covariates theta_u of
 A row has a component whole or not at all, and rows with like covariates have like components. As T grows the weights
 become the atoms of a gamma process of mass alpha and rate c; since the atoms sum to one, w_k is the expected count of
 component k in a row that has it.
+
+Components are correlated through the covariates alone (`field_correlation`): given them, every z_uk is independent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
+
+from cormorant.measures import component_correlation
 
 
 @dataclass(frozen=True)
 class Thinning:
     """The numbers of the story that are given; a0 may be learned."""
 
-    name = "thinned"
-    title = "Poisson factorisation thinned by covariates"
+    name: ClassVar[str] = "thinned"
+    title: ClassVar[str] = "Poisson factorisation thinned by covariates"
+    normalised: ClassVar[bool] = False
+    takes_covariates: ClassVar[bool] = True
+    needs_covariates: ClassVar[bool] = True
 
     alpha: float = 1.0
     a_c: float = 1.0
@@ -41,3 +49,12 @@ class Thinning:
     def prior_variances(self, n_covariates: int) -> np.ndarray:
         """Of (l_k, b_k)."""
         return np.append(np.full(n_covariates, self.sigma_l2), self.sigma_b2)
+
+
+def field_correlation(locations: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """What covariates make components share: the correlation of F_uk and F_um over rows, components x components.
+
+    rho_km = l_k . S l_m / sqrt(l_k . S l_k  l_m . S l_m), with S the covariance of theta_u over the rows.
+    """
+    values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
+    return component_correlation(locations @ (vectors * np.sqrt(np.maximum(values, 0.0))))

@@ -36,7 +36,7 @@ def convergence(models: FittedModel | Mapping[str, Any], ax: Axes | None = None)
     sampled = {label: model for label, model in fits.items() if getattr(model, "traces_", None)}
     watched = {label: _watched(model) for label, model in fits.items()}
     runs = {label: _runs(model.history_, watched[label]) for label, model in fits.items()}
-    shown = [name for name in fits if name not in sampled or max(map(len, runs[name])) >= LEAST_POINTS]
+    shown = [name for name in fits if name not in sampled or max(map(len, runs[name]), default=0) >= LEAST_POINTS]
     if len({watched[label] for label in shown}) > 1:
         raise ValueError("models must have been fitted by the same stopping: all by validation rows or by the bound.")
     ax = axes(ax, (8.5, 2.6 * bool(shown) + 1.8 * len(sampled)) if sampled else (6.0, 3.0))
@@ -121,4 +121,6 @@ def _watched(model: FittedModel) -> str:
     for quantity in QUANTITIES:
         if any(info[quantity] is not None for info in model.history_):
             return quantity
+    if getattr(model, "traces_", None):  # starts that ran to their end watched nothing
+        return next(iter(QUANTITIES))
     raise ValueError("the model has no history: it was not fitted by `fit`, or was interrupted at once.")

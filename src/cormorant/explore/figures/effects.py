@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cormorant.explore.effects import are_relative
 from cormorant.explore.effects import covariate_effects as effects_table
 from cormorant.explore.figures.frame import PLAIN, axes, bare
 from cormorant.explore.palette import APART, GREY, PALE, TOGETHER
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def covariate_effects(
-    model: Any, covariate: str | None = None, n: int = 12, *, relative: bool = True, ax: Axes | None = None
+    model: Any, covariate: str | None = None, n: int = 12, *, relative: bool | None = None, ax: Axes | None = None
 ) -> Axes:
     """The components that a covariate moves most, up or down: effect on F and 90% interval, the largest on top.
 
@@ -42,7 +43,10 @@ def covariate_effects(
         ax.hlines(line, low, high, color=colour, linewidth=2.0)
         ax.plot(effect, line, "o", color=colour, markersize=5)
     ax.set_yticks(range(len(shown)), shown["label"], **PLAIN)
-    ax.set_xlabel(f"effect of {covariate} on F" + (", relative to all components" if relative else ""), **PLAIN)
+    ax.set_xlabel(
+        f"effect of {covariate} on F" + (", relative to all components" if are_relative(model, relative) else ""),
+        **PLAIN,
+    )
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

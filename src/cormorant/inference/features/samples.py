@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cormorant.inference.features.state import FeatureGlobals
-from cormorant.inference.samples import kept_sweeps
+from cormorant.inference.samples import Collector
 from cormorant.models.features import LatentFeatures
 
-if TYPE_CHECKING:
-    from cormorant.inference.fit import Info
-    from cormorant.inference.state import State
 
+class FeatureCollector(Collector):
+    """The samples of a chain are its globals as they are."""
 
-class FeatureCollector:
-    """A callback: keeps samples, evenly spaced after the burn-in, and traces of what labels do not touch."""
+    burn_in_part = 2
 
-    def __init__(self, n_sweeps: int, n_samples: int):
-        self.burn_in = n_sweeps // 2
-        self.sweeps = kept_sweeps(self.burn_in, n_sweeps, n_samples)
-        self.samples: list[FeatureGlobals] = []
-        self.traces: dict[str, list[float]] = {}
+    def summaries(self, g: FeatureGlobals) -> dict[str, float]:
+        """What is traced."""
+        return summaries(g)
 
-    def __call__(self, info: Info, state: State) -> None:
-        """Look at the state after a sweep."""
-        g: Any = state.globals
-        if info.epoch > self.burn_in:
-            for name, value in summaries(g).items():
-                self.traces.setdefault(name, []).append(value)
-        if info.epoch in self.sweeps:
-            self.samples.append(g)
+    def sample(self, g: FeatureGlobals) -> FeatureGlobals:
+        """What is kept."""
+        return g
 
 
 def summaries(g: FeatureGlobals) -> dict[str, float]:
