@@ -94,8 +94,8 @@ class SampledPosterior:
 
     gibbs: Gibbs
     chains: Sequence[Sequence[Sample]]
-    burn_in: int = 20  # sweeps of a row before the first sample of a chain
-    sweeps: int = 8  # sweeps at each sample; all but the first are averaged
+    burn_in: int = 12  # sweeps of a row before the first sample of a chain
+    sweeps: int = 6  # sweeps at each sample; all but the first are averaged
     seed: int = 0
 
     @property
