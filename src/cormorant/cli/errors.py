@@ -31,6 +31,10 @@ _WORDS = {
     "pass overwrite=True": "add --force",
     "give format= one of": "say which by cormorant prepare --format, one of",
     "weights=True accepts fractions": "cormorant prepare --weights accepts fractions",
+    "choose row=, column= and count=": "choose them by cormorant prepare --row, --column and --count",
+    "row=, column= and count= choose": "cormorant prepare --row, --column and --count choose",
+    "a matrix is read by as_counts(pandas.read_csv(path, index_col=0))": "a matrix becomes triples by cormorant prepare "
+    "--query 'UNPIVOT source ON * EXCLUDE FIRST', where FIRST names its first column",
     "X must be given": "--counts must be given",
     "fit(X, covariates=...) with": "cormorant fit --covariates TABLE, of",
     "set validation to": "set --validation to",

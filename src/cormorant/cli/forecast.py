@@ -56,7 +56,8 @@ class Trial:
 def forecast(estimator: Any, counts: Counts) -> Forecast:
     """What the fit of this (unfitted) estimator to these counts will take."""
     large = min(max(counts.n_rows // 20, FEWEST), MOST)
-    rows = np.random.default_rng(0).permutation(counts.n_rows)[:large]
+    shown = np.flatnonzero(counts.row_totals())  # there is nothing to learn from other rows
+    rows = np.random.default_rng(0).permutation(shown if len(shown) else counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
     starts = _count_starts(estimator, counts.rows(rows[: sizes[0]]))
     trials = [run_trial(estimator, counts.rows(rows[:n])) for n in sizes]

@@ -86,8 +86,12 @@ def _similar(model: Any, data: Counts, place: int, own: str | None, top: int, co
 
 
 def _line(found: dict[str, Any]) -> list[Any]:
+    from cormorant.explore.labels import numbered
+
     # Labels may hold commas, so that something else has to stand between them.
-    held = "; ".join(f"{line['share']:.0%} {line['label']} ({line['component']})" for line in found["components"])
+    held = "; ".join(
+        f"{line['share']:.0%} {numbered(line['label'], line['component'])}" for line in found["components"]
+    )
     return [found["row"], held, [line["column"] for line in found["next"]]]
 
 

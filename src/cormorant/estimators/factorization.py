@@ -72,6 +72,7 @@ class Factorization(
         self._draw_frequencies(rng, keep=self.warm_start)
         self._choose(rows.counts)
         train, validation = self._keep_aside(rows, rng)
+        train.check_counts()
         train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
         states = self._begin(train.counts, counts.n_rows, starts, self.warm_start, linear_model(self._model))
