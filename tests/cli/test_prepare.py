@@ -102,7 +102,7 @@ def test_text(cormorant, workplace):
 
 def test_rows_without_counts_are_told(cormorant, workplace):
     ran = cormorant("prepare", "visits.csv", "--top-columns", 1, "--out", "counts.npz")
-    assert "note: 1 rows have no counts; --min-count 1 leaves them out." in ran.err
+    assert "note: 1 row without counts; --min-count 1 leaves such rows out." in ran.err
 
 
 def test_only_npz_is_written(cormorant, workplace):
@@ -158,7 +158,7 @@ def test_nothing_to_count(cormorant, workplace):
     (workplace / "labels.svm").write_text("1\n")
     ran = cormorant("prepare", "labels.svm", "--out", "counts.npz")
     assert ran.code == 2
-    assert ran.err.startswith("error: there is nothing to count: the source has 1 rows x 0 columns")
+    assert ran.err.startswith("error: there is nothing to count: the source has 1 row x 0 columns")
 
 
 def test_text_that_is_named_npz(cormorant, workplace):

@@ -108,7 +108,10 @@ class TestEncoding:
         ("covariates", "said"),
         [
             (frame_of(19), "a row for each of the 20 rows of X; got 19"),
-            (frame_of(20).assign(sex=[None, *["f"] * 19]), "no missing values; 1 rows lack sex, row 0 first"),
+            (
+                frame_of(20).assign(sex=[None, *["f"] * 19]),
+                "no missing values; sex is missing in 1 row, first in row 0",
+            ),
             (np.ones(20), "got shape \\(20,\\)"),
             (np.full((20, 1), np.nan), "must be finite; column 0 of row 0 is nan"),
             ("age", "covariates must be a data frame or 20 rows x columns of numbers; got str"),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cormorant._words import counted
 from cormorant.cli import options as o
 from cormorant.cli.console import say
 from cormorant.cli.errors import StoppedEarly, in_options
 from cormorant.cli.expand import Given, with_options
-from cormorant.cli.known_rows import load_covariates
+from cormorant.cli.known_rows import load_covariates, models_without
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
 from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
@@ -21,6 +22,7 @@ from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from cormorant.data import Counts
 
@@ -48,16 +50,15 @@ def fit(
     Example: cormorant fit nyt --model cnpf --components 50 --holdout 1000 --out nyt-cnpf
     """
     check_settings([model], settings, seed)
-    if covariates is not None and is_feature_model(model):
-        raise ValueError(f"--covariates are for models of counts; {model} takes none. Leave them out.")
+    models_without([model], covariates)
     check_output(out, force, folder=True, inputs=(counts, covariates))
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     train, fitted, held_out = split_rows(data, holdout, seed)
     known = None if known is None else known.iloc[fitted]
     if not quiet:
-        say(f"{counts}: {describe(data)}; {len(held_out):,} rows held out")
-        _say_forecast(model, settings, seed, train)
+        say(f"{counts}: {describe(data)}; {counted(len(held_out), 'row')} held out")
+        _say_forecast(model, settings, seed, train, known)
     begin = time.perf_counter()
     with watching([model], quiet) as callbacks:
         estimator = make_estimator(model, settings, seed, callbacks[model])
@@ -92,8 +93,8 @@ def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarra
     return split.train, split.train_index, split.held_out_index
 
 
-def _say_forecast(model: str, settings: Given, seed: int, train: Counts) -> None:
+def _say_forecast(model: str, settings: Given, seed: int, train: Counts, known: pd.DataFrame | None) -> None:
     from cormorant.cli.forecast import forecast
 
     estimator = make_estimator(model, settings, seed)
-    say(f"This takes {forecast(estimator, train)}. Ctrl-C ends it early and keeps what it has.")
+    say(f"This takes {forecast(estimator, train, known)}. Ctrl-C ends it early and keeps what it has.")

@@ -19,10 +19,13 @@ import numpy as np
 
 from cormorant.cli.settings import is_feature_model
 from cormorant.estimators import parameters as resolve
+from cormorant.estimators.covariates import Encoding
 from cormorant.inference.features.start import EPOCHS
 from cormorant.inference.rows import LARGEST_BLOCK
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cormorant.data import Counts
 
 FEWEST, MOST = 384, 2048  # rows of the larger trial; in between a twentieth of all
@@ -53,14 +56,18 @@ class Trial:
     working: float  # the most bytes besides
 
 
-def forecast(estimator: Any, counts: Counts) -> Forecast:
-    """What the fit of this (unfitted) estimator to these counts will take."""
+def forecast(estimator: Any, counts: Counts, covariates: pd.DataFrame | None = None) -> Forecast:
+    """What the fit of this (unfitted) estimator to these counts, and to covariates of their rows, will take."""
+    theta = None
+    if covariates is not None:
+        theta = Encoding.learn(covariates, estimator.formula, counts.n_rows, counts.row_names)[1]
     large = min(max(counts.n_rows // 20, FEWEST), MOST)
     shown = np.flatnonzero(counts.row_totals())  # there is nothing to learn from other rows
     rows = np.random.default_rng(0).permutation(shown if len(shown) else counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
-    starts = _count_starts(estimator, counts.rows(rows[: sizes[0]]))
-    trials = [run_trial(estimator, counts.rows(rows[:n])) for n in sizes]
+    some = [(counts.rows(rows[:n]), None if theta is None else theta[rows[:n]]) for n in sizes]
+    starts = _count_starts(estimator, *some[0])
+    trials = [run_trial(estimator, *part) for part in some]
     return extrapolate(estimator, counts.n_rows, starts, sizes, trials)
 
 
@@ -114,12 +121,12 @@ def extrapolate(
     return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
 
 
-def run_trial(estimator: Any, counts: Counts) -> Trial:
-    """A few passes, and a few sweeps if it is a sampler."""
+def run_trial(estimator: Any, counts: Counts, theta: np.ndarray | None = None) -> Trial:
+    """A few passes, and a few sweeps if it is a sampler; theta are covariates as numbers."""
     tracemalloc.start()
     begin = time.perf_counter()
     try:
-        seen = _fit_shortly(estimator, counts, PASSES, validation=0)
+        seen = _fit_shortly(estimator, counts, theta, PASSES, validation=0)
         whole, most = time.perf_counter() - begin, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -130,9 +137,9 @@ def run_trial(estimator: Any, counts: Counts) -> Trial:
     return Trial(passes[0], _one_more(passes), _one_more(sweeps), max(rest, 0.0), kept, max(most - kept, 0))
 
 
-def _count_starts(estimator: Any, counts: Counts) -> int:
+def _count_starts(estimator: Any, counts: Counts, theta: np.ndarray | None) -> int:
     """How many starts a fit with validation rows tries; on the way everything is compiled, out of the trials' time."""
-    seen = _fit_shortly(estimator, counts, 1, validation=counts.n_rows // 2)
+    seen = _fit_shortly(estimator, counts, theta, 1, validation=counts.n_rows // 2)
     return max(len({end.stage for end in seen if end.stage.startswith("start")}), 1)
 
 
@@ -144,7 +151,9 @@ class PassEnd(NamedTuple):
     bytes: int
 
 
-def _fit_shortly(estimator: Any, counts: Counts, passes: int, validation: int) -> list[PassEnd]:
+def _fit_shortly(
+    estimator: Any, counts: Counts, theta: np.ndarray | None, passes: int, validation: int
+) -> list[PassEnd]:
     """The ends of the passes of a short fit that is otherwise like the long one."""
     from sklearn.base import clone
 
@@ -163,9 +172,11 @@ def _fit_shortly(estimator: Any, counts: Counts, passes: int, validation: int) -
             trial.set_params(stopping="auto")
         if isinstance(estimator.batch_size, int):
             trial.set_params(batch_size=max(estimator.batch_size, MOST))
+    if theta is not None:
+        trial.set_params(formula=None)  # it has been worked out
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit itself will say it
-        trial.fit(counts)
+        trial.fit(counts, **({} if theta is None else {"covariates": theta}))
     if trial.interrupted_:
         raise KeyboardInterrupt
     return seen

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cormorant._words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cormorant.data import Counts
+
+
+def models_without(models: Sequence[str], source: Path | None) -> list[str]:
+    """Those of the models that take no covariates; refuse covariates that none of them takes."""
+    from cormorant.estimators import ESTIMATORS
+
+    if source is None:
+        return []
+    takers = [name for name, cls in ESTIMATORS.items() if cls.model.has_locations]
+    without = [name for name in models if name not in takers]
+    if len(without) == len(models):
+        have = "takes none" if len(models) == 1 else "take none"
+        raise ValueError(
+            f"--covariates do nothing here: {', '.join(models)} {have}; leave them out, or fit {', '.join(takers)}."
+        )
+    return without
 
 
 def check_covariates(source: Path | None, counts: str | None) -> None:
@@ -50,6 +69,7 @@ def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
     if len(table) != counts.n_rows:
         names = " by name" if counts.row_names is not None else ""
         raise ValueError(
-            f"--covariates {source} must have a line for each of the {counts.n_rows} rows{names}; it has {len(table)}."
+            f"--covariates {source} must have a line for each of {counted(counts.n_rows, 'row')}{names}; it has "
+            f"{len(table)}."
         )
     return table

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cormorant._words import counted
 from cormorant.backends.scanning import LARGEST
 from cormorant.data import Counts
 from cormorant.estimators.parameters import Chains
@@ -159,7 +160,7 @@ def gather(runs: list[Run], kernel: Kernel) -> Sampled:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)
     n_chains = len(kept)
     if not interrupted:
-        reason = f"{reason} of {n_chains} chain{'s' if n_chains > 1 else ''}; largest split R-hat {worst:.2f}"
+        reason = f"{reason} of {counted(n_chains, 'chain')}; largest split R-hat {worst:.2f}"
     return Sampled(chains, first, found, traces, history, reason, bool(interrupted))
 
 

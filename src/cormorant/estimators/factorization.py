@@ -66,7 +66,7 @@ class Factorization(
         """
         resolve.check_parameters(self)
         counts = to_counts(self, X, reset=True)
-        self._learn_encoding(covariates, counts.n_rows, first=not (self.warm_start and hasattr(self, "_state")))
+        self._learn_encoding(covariates, counts, first=not (self.warm_start and hasattr(self, "_state")))
         rows = self._to_rows(counts, exposure, mask, covariates)
         rng = resolve.make_generator(self.random_state)
         self._draw_frequencies(rng, keep=self.warm_start)
@@ -134,7 +134,7 @@ class Factorization(
         resolve.check_parameters(self)
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
-        self._learn_encoding(covariates, counts.n_rows, first)
+        self._learn_encoding(covariates, counts, first)
         rows = self._to_rows(counts, exposure, mask, covariates)
         rows = rows.with_counts() if self.model.normalised else rows
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows

@@ -196,9 +196,9 @@ def _check_first_three(
         return  # `sum_source` says what is wrong, and where
     if n_lines and is_matrix:
         raise DataError(
-            f"{source.path}: expected a triple a line, but all of its {len(columns)} columns except the first hold only "
-            f"numbers, as a matrix with a row a line has them. If it holds triples, choose row=, column= and count= "
-            f"(the first three are {row}, {column} and {count}); a matrix is read by "
+            f"{source.path}: expected a triple a line, but all of its {len(columns)} columns except the first hold "
+            f"only numbers, as a matrix with a row a line has them. If it holds triples, choose row=, column= and "
+            f"count= (the first three are {row}, {column} and {count}); a matrix is read by "
             "as_counts(pandas.read_csv(path, index_col=0))."
         )
     logger.warning(
