@@ -55,6 +55,13 @@ def test_usage_errors_name_the_help(cormorant):
     assert cormorant("fitt").code == 2
 
 
+def test_a_question_has_one_mark(cormorant):
+    assert (
+        cormorant("comparee").err
+        == "error: No such command 'comparee'. Did you mean 'compare'? See: cormorant --help\n"
+    )
+
+
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_debug_shows_the_traceback(place):
     arguments = ["--debug", "components", "no"] if place == "before" else ["components", "no", "--debug"]

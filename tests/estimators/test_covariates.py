@@ -355,10 +355,8 @@ class TestHeavyTails:
         split = hold_out(sim.counts, 200, 1)
         options = {"validation": 0, "max_epochs": 40, "n_chains": 1, "n_sweeps": 90, "random_state": 0}
         found = [
-            CNPF(4, 3, inference="gibbs", field=field, df=1.2, **options)
-            .fit(split.train)
-            .perplexity(split.held_out, 0.5)
-            for field in ("gaussian", "student-t")
+            CNPF(4, 3, inference="gibbs", **field, **options).fit(split.train).perplexity(split.held_out, 0.5)
+            for field in ({"field": "gaussian"}, {"field": "student-t", "df": 1.2})
         ]
         assert found[1] < found[0]
 
