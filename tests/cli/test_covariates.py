@@ -97,7 +97,7 @@ def test_serve(cormorant, made, counts_file, counts, table, monkeypatch):
     ("covariates", "said"),
     [
         (None, "--covariates must be given: the model was fitted with age, sex[T.m]"),
-        ("short.csv", "must have a line for each of the 300 rows; it has 10"),
+        ("short.csv", "must have a line for each of 300 rows; it has 10"),
         ("ages.csv", "--covariates must have the columns age, sex; sex is not among age"),
         ("others.csv", "--covariates must have levels that the fit saw (sex: f, m)"),
         ("none.csv", "is not a file; give a table (csv, tsv) with a header"),

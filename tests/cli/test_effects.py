@@ -7,6 +7,7 @@ import pytest
 import cormorant as library
 from cormorant.data import hold_out, read, write
 from cormorant.datasets import simulate
+from cormorant.explore import tables
 
 from .conftest import SMALL
 
@@ -49,6 +50,7 @@ def test_fit_evaluate_effects(cormorant, counts, counts_file, table, table_file,
     effects = cormorant("effects", fit, "--json").json["effects"]
     assert {line["covariate"] for line in effects} == {"age", "C(sex)[T.m]"}
     assert "90% interval" in cormorant("effects", fit, "--top", 1).out
+    assert {line["component"] for line in cormorant("effects", fit, "--among", 1, "--json").json["effects"]} == {0}
     assert cormorant("rows", fit, counts_file, "--row", 3, "--covariates", table_file).code == 0
 
 
@@ -69,11 +71,87 @@ def test_rows_are_matched_by_name(cormorant, counts, table, tmp_path):
 
 def test_refusals(cormorant, counts_file, fit_folder, table, tmp_path):
     table.iloc[:10].to_csv(tmp_path / "short.csv", index=False)
-    for known, said in (("short.csv", "a line for each of the 300 rows; it has 10"), ("none.csv", "is not a file")):
+    for known, said in (("short.csv", "a line for each of 300 rows; it has 10"), ("none.csv", "is not a file")):
         ran = cormorant("fit", counts_file, "--out", tmp_path / "f", "--covariates", tmp_path / known, *SMALL)
         assert ran.code == 2
         assert said in ran.err
-    assert "fitted without covariates" in cormorant("effects", fit_folder).err
+    said = (
+        "fitted without covariates, so there are no effects: cormorant fit --covariates TABLE --model cnpf, softplus-"
+    )
+    assert said in cormorant("effects", fit_folder).err
+
+
+def test_a_formula_is_taken_into_the_forecast(cormorant, counts_file, table_file, tmp_path):
+    """The trials have no data frame: they failed, and the fit with them."""
+    known = ["--covariates", table_file, "--formula", "~ bs(age, df=3) + C(sex)"]
+    ran = cormorant("fit", counts_file, "--out", tmp_path / "fit", *known, *SMALL)
+    assert ran.code == 0
+    assert "This takes about" in ran.err
+
+
+def effects_table(**columns):
+    shared = {"component": [0, 1, 2], "label": ["a", "b", "c"], "low": 0.0, "high": 0.0}
+    return pd.DataFrame({**shared, "covariate": "age", **columns})
+
+
+@pytest.mark.parametrize("signs", [1, -1])
+def test_each_sign_has_its_list(cormorant, fit_folder, monkeypatch, signs):
+    """Of effects of one sign only so many are listed; both ends of the list would be twice as many."""
+    table = effects_table(effect=signs * np.array([0.1, 0.2, 0.3])).sort_values("effect", ascending=False)
+    monkeypatch.setattr(tables, "covariate_effects", lambda *_, **__: table)
+    ran = cormorant("effects", fit_folder, "--top", 1)
+    assert f"{signs * 0.3:+.2f}" in ran.out
+    assert f"{signs * 0.1:+.2f}" not in ran.out
+
+
+def test_intervals_of_chains_that_have_not_mixed(cormorant, fit_folder, monkeypatch):
+    monkeypatch.setattr(tables, "covariate_effects", lambda *_, **__: effects_table(effect=0.1))
+    assert "too narrow" not in cormorant("effects", fit_folder).err
+    monkeypatch.setattr("cormorant.estimators.chains.largest_rhat", lambda _: 1.53)
+    assert "chains have not mixed (split R-hat 1.53)" in cormorant("effects", fit_folder).err
+
+
+@pytest.mark.parametrize("rows_have_names", [True, False])
+def test_a_row_without_covariates_is_named(cormorant, counts, table, tmp_path, rows_have_names):
+    """Also where rows are held out, so that it is not at its place in the file."""
+    names = [f"stay {u}" for u in range(300)]
+    write(counts.named(row_names=names) if rows_have_names else counts, tmp_path / "rows.npz")
+    fitted, held_out = library.data.hold_out_rows(300, 60, 1)
+    gap = int(held_out[0])
+    fit, whole = tmp_path / "fit", tmp_path / "whole.csv"
+    table.to_csv(whole, index=False)
+    command = ["fit", tmp_path / "rows.npz", "--holdout", 60, "--out", fit, *SMALL]
+    assert cormorant(*command, "--covariates", whole, "--quiet").code == 0
+    name = f"stay {gap}" if rows_have_names else str(gap)
+    table.assign(age=table["age"].where(table.index != gap)).to_csv(tmp_path / "gap.csv", index=False)
+    ran = cormorant("evaluate", fit, tmp_path / "rows.npz", "--covariates", tmp_path / "gap.csv")
+    assert ran.code == 2
+    assert f"age is missing in 1 row, first in row {name}. Drop" in ran.err
+    table.assign(age=table["age"].where(table.index == gap)).to_csv(tmp_path / "gap.csv", index=False)
+    ran = cormorant(*command, "--force", "--covariates", tmp_path / "gap.csv")
+    name = f"stay {fitted[0]}" if rows_have_names else str(fitted[0])
+    assert f"age is missing in 240 rows, first in row {name}." in ran.err
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_a_comparison_says_who_takes_covariates(cormorant, counts_file, table_file):
+    known = ["--covariates", table_file, "--formula", "~ age"]
+    options = ["--holdout", 60, "--quiet", "--json", *known, *SMALL]
+    ran = cormorant("compare", counts_file, "--models", "hgp,cnpf", *options)
+    assert ran.code == 0
+    assert "note: --covariates are for models with correlations: compared without are hgp." in ran.err
+    assert (ran.json["covariates"], ran.json["without_covariates"]) == (str(table_file), ["hgp"])
+    assert ran.json["parameters"]["formula"] == "~ age"
+    ran = cormorant("compare", counts_file, "--models", "hgp,hdp", *SMALL[:2], "--covariates", table_file)
+    assert ran.code == 2
+    assert "--covariates do nothing here: hgp, hdp take none; leave them out, or fit cnpf, softplus-cnpf" in ran.err
+
+
+@pytest.mark.parametrize("model", ["hgp", "ibp"])
+def test_models_that_take_no_covariates(cormorant, counts_file, table_file, tmp_path, model):
+    ran = cormorant("fit", counts_file, "--model", model, "--covariates", table_file, "--out", tmp_path / "f")
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: --covariates do nothing here: {model} takes none; leave them out, or fit cnpf")
 
 
 def test_simulated_covariates_are_a_table(cormorant, tmp_path):

@@ -193,6 +193,18 @@ def test_bad_counts(cormorant, counts, tmp_path):
     assert "does not tell the format" in unknown.err
 
 
+def test_zeros(cormorant, tmp_path):
+    """Of nothing there is nothing to learn; a few counts among empty rows are enough."""
+    for name, entry in (("none", 0), ("one", 3)):
+        rows = "".join(f"r{i},c{i % 3},{entry if i == 7 else 0}\n" for i in range(150))
+        (tmp_path / f"{name}.csv").write_text(f"row,column,count\n{rows}")
+    ran = cormorant("fit", tmp_path / "none.csv", "--out", tmp_path / "fit", *SMALL)
+    assert ran.code == 2
+    assert "error: the counts must have entries above zero in the rows to fit, to learn from; all are zero" in ran.err
+    assert not (tmp_path / "fit").exists()
+    assert cormorant("fit", tmp_path / "one.csv", "--out", tmp_path / "fit", *SMALL).code == 0
+
+
 def test_a_failed_replacement_keeps_the_old_fit(cormorant, counts_file, tmp_path, monkeypatch):
     out = tmp_path / "fit"
     command = ("fit", counts_file, "--out", out, "--quiet", *SMALL)

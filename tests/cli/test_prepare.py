@@ -102,7 +102,7 @@ def test_text(cormorant, workplace):
 
 def test_rows_without_counts_are_told(cormorant, workplace):
     ran = cormorant("prepare", "visits.csv", "--top-columns", 1, "--out", "counts.npz")
-    assert "note: 1 rows have no counts; --min-count 1 leaves them out." in ran.err
+    assert "note: 1 row without counts; --min-count 1 leaves such rows out." in ran.err
 
 
 def test_only_npz_is_written(cormorant, workplace):
@@ -133,11 +133,32 @@ def test_fractions_that_were_accepted_can_be_fitted(cormorant, workplace):
     assert cormorant("evaluate", "fit", "shares.npz").code == 0
 
 
+def test_a_matrix_is_not_taken_for_triples(cormorant, workplace):
+    (workplace / "wide.csv").write_text("id,c0,c1,c2\nr0,6,0,1\nr1,3,2,0\n")
+    for command in (["prepare", "wide.csv", "--out", "counts.npz"], ["fit", "wide.csv", "--out", "fit"]):
+        ran = cormorant(*command)
+        assert ran.code == 2
+        assert "cormorant prepare --row, --column and --count (the first three are 'id', 'c0' and 'c1')" in ran.err
+        assert len(ran.err.splitlines()) == 1
+    query = "UNPIVOT source ON * EXCLUDE id"  # what the message advises
+    assert query.replace("id", "FIRST") in ran.err
+    assert cormorant("prepare", "wide.csv", "--query", query, "--out", "counts.npz").code == 0
+    assert read(workplace / "counts.npz").tocsr().toarray().tolist() == [[6, 0, 1], [3, 2, 0]]
+
+
+def test_columns_taken_of_many_are_told(cormorant, workplace):
+    (workplace / "long.csv").write_text("doc,word,n,when\na,x,1,May\n")
+    ran = cormorant("prepare", "long.csv", "--out", "counts.npz")
+    assert ran.code == 0
+    assert "note: long.csv: of its 4 columns 'doc' is taken for the row" in ran.err
+    assert "cormorant prepare --row, --column and --count choose others" in ran.err
+
+
 def test_nothing_to_count(cormorant, workplace):
     (workplace / "labels.svm").write_text("1\n")
     ran = cormorant("prepare", "labels.svm", "--out", "counts.npz")
     assert ran.code == 2
-    assert ran.err.startswith("error: there is nothing to count: the source has 1 rows x 0 columns")
+    assert ran.err.startswith("error: there is nothing to count: the source has 1 row x 0 columns")
 
 
 def test_text_that_is_named_npz(cormorant, workplace):

@@ -1,5 +1,6 @@
 """The frame around the verbs: help, errors in one line, exit codes, interruption."""
 
+import re
 import subprocess
 import sys
 
@@ -43,6 +44,22 @@ def test_every_verb_speaks_to_machines(cormorant, verb):
     assert "--json" in cormorant(verb, "--help").out
 
 
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        ("explore", "With --serve: rows to look up"),
+        ("explore", "With --serve and --counts: what is known of those rows"),
+        ("explore", "Default: those in use, at most 300"),
+        ("effects", "Default: all that hold any counts"),
+        ("effects", "F is the logarithm (softplus-cnpf: about the size) of a component's weight"),
+        ("correlations", "Default: those with 90% of the counts"),
+    ],
+)
+def test_the_help_says_what_is_so(cormorant, verb, said):
+    columns = re.sub(r"[^\S\n]{2,}|[│╭╰─]", " ", cormorant(verb, "--help").out)
+    assert said in " ".join(columns.split())
+
+
 def test_version(cormorant):
     ran = cormorant("--version")
     assert (ran.code, ran.out.split()[0]) == (0, "cormorant")
@@ -53,6 +70,13 @@ def test_usage_errors_name_the_help(cormorant):
     assert ran.code == 2
     assert ran.err == "error: Missing argument 'COUNTS'. See: cormorant fit --help\n"
     assert cormorant("fitt").code == 2
+
+
+def test_a_question_has_one_mark(cormorant):
+    assert (
+        cormorant("comparee").err
+        == "error: No such command 'comparee'. Did you mean 'compare'? See: cormorant --help\n"
+    )
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

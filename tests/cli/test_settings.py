@@ -2,7 +2,7 @@
 
 import pytest
 
-from cormorant.cli.settings import check_settings
+from cormorant.cli.settings import check_settings, make_estimator
 from cormorant.estimators.registry import ALL
 
 
@@ -23,6 +23,16 @@ from cormorant.estimators.registry import ALL
         (["--sweeps", "0"], "--sweeps"),
         (["--model", "hgp", "--dims", "3"], "--dims does nothing here: hgp has none"),
         (["--likelihood", "poisson"], "--likelihood does nothing here: "),
+        (["--df", "3"], "--df 3.0 does nothing with --field gaussian, only with --field student-t; leave it out."),
+        (["--field", "magic", "--df", "3"], "--field must be one of gaussian, student-t"),
+        (["--discount", "0.3"], "--discount 0.3 does nothing with --tuples gamma, only with --tuples pitman-yor"),
+        (["--model", "diln", "--discount", "0.3"], "--discount 0.3 does nothing with --top dirichlet, only with --top"),
+        (
+            ["--length-scale", "3"],
+            "--length-scale 3.0 does nothing with --kernel linear, only with --kernel rbf or --k",
+        ),
+        (["--frequencies", "9"], "--frequencies 9 does nothing with --kernel linear, only with --kernel rbf or"),
+        (["--kernel", "rbf", "--nu", "3"], "--nu 3.0 does nothing with --kernel rbf, only with --kernel matern"),
         (["--model", "diln", "--top", "flat"], "--top must be one of dirichlet"),
         (["--model", "diln", "--inference", "mean-field"], "--inference mean-field is the paper's algorithm"),
         (["--inference", "structured", "--sweeps", "9"], "--sweeps is for the sampler"),
@@ -51,6 +61,13 @@ def test_settings_come_before_the_data(cormorant, workplace, verb, options, said
 @pytest.mark.parametrize("model", ALL)
 def test_defaults_are_right(model):
     check_settings([model], {}, seed=0)
+
+
+def test_what_one_of_several_models_reads_is_taken():
+    given = {"tuples": "pitman-yor", "discount": 0.3}
+    check_settings(["cnpf", "diln"], given, seed=0)
+    assert make_estimator("cnpf", given, 0).discount == 0.3
+    assert make_estimator("diln", given, 0).discount == 0.5  # its own process is another
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "components", "export", "explore", "simulate"])

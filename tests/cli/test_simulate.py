@@ -42,6 +42,14 @@ def test_from_the_prior(cormorant, tmp_path, model):
         (["--weight", "0"], "--weight must be positive"),
         (["--rows", "0"], "--rows"),
         (["--prior", "--weight", "1"], "--weight does nothing with --prior"),
+        (["--row-total", "1e30"], "must give rows that sum to 1e+11 at most; these give one of"),
+        (["--sigma-l2", "1e300"], "at most; these give one of nan. Take them nearer to their defaults."),
+        (["--sigma-l2", "1e300", "--sigma-g2", "1e300", "--n-covariates", "1"], "at most; these give one of nan"),
+        (["--df", "0.0001"], "at most; these give one of"),
+        (["--weight", "1e-300"], "at most; these give one of nan"),
+        (["--model", "diln", "--row-total", "1e30"], "at most; these give one of 1e+30"),
+        (["--model", "diln", "--sigma-l2", "1e300"], "at most; these give one of nan"),
+        (["--model", "ibp", "--likelihood", "poisson", "--atom-scale", "1e30"], "at most; these give one of"),
     ],
 )
 def test_refusals(cormorant, tmp_path, options, said):

@@ -64,6 +64,44 @@ def test_two_columns_count_each_line_once(tmp_path, caplog):
     ]
 
 
+MATRIX = ",c0,c1,c2\nr0,6,0,\nr1,3,2.5,1\n"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet"])
+def test_a_matrix_is_not_taken_for_triples(tmp_path, name):
+    """As pandas writes it: its second column would be the names of the columns, its third the counts."""
+    frame = pd.DataFrame({"id": ["r0", "r1"], "c0": [6, 3], "c1": [0, 2.5], "c2": [None, 1]})
+    if name == "t.parquet":
+        frame.to_parquet(tmp_path / name)
+    else:
+        put(tmp_path, name, MATRIX.replace(",", "\t") if name == "t.tsv" else MATRIX)
+    said = r"as a matrix .* choose row=.*the first three are '(id)?', 'c0' and 'c1'.*as_counts"
+    with pytest.raises(DataError, match=said):
+        read(tmp_path / name)
+    assert read(tmp_path / name, row=0, column=1, count=2, weights=True).column_names.tolist() == ["3", "6"]
+
+
+def test_a_matrix_without_a_header(tmp_path):
+    with pytest.raises(DataError, match="the first three are 0, 1 and 2"):
+        read(put(tmp_path, "t.csv", "r0,6,0,1\nr1,3,2,1\n"), header=False)
+
+
+def test_what_is_taken_of_more_columns_is_said(tmp_path, caplog):
+    path = put(tmp_path, "t.csv", "doc,word,n,when\na,x,1,5\nb,y,2,6\n")
+    assert read(path).tocsr().toarray().tolist() == [[1, 0], [0, 2]]
+    assert [r.getMessage().removeprefix(f"{path}: ") for r in caplog.records] == [
+        "of its 4 columns 'doc' is taken for the row, 'word' for the column and 'n' for the count; row=, column= and "
+        "count= choose others"
+    ]
+
+
+def test_faults_of_tables_with_more_columns(tmp_path):
+    with pytest.raises(DataError, match="line 3: expected 4 fields, as on the first line, got 5"):
+        read(put(tmp_path, "t.csv", "doc,word,n,when\na,x,1,5\nb,y,2,6,7\n"))
+    with pytest.raises(DataError, match="the file has no triples"):
+        read(put(tmp_path, "t.csv", "doc,word,n,when\n"))
+
+
 def test_duplicates_are_summed_and_said(tmp_path, caplog):
     path = put(tmp_path, "t.csv", CSV + "a,x,4\na,x,5\n")
     assert read(path).tocsr().toarray().tolist() == [[10, 0], [0, 2]]

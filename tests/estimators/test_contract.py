@@ -354,3 +354,22 @@ def test_partial_fit_goes_on_from_a_fit_and_from_a_file(counts, tmp_path):
     assert np.allclose(again.components_, model.components_)
     assert model.n_rows_seen_ == 125
     assert model.score(rest) > before - 0.05
+
+
+@pytest.mark.parametrize(
+    ("idle", "reads"),
+    [
+        ({"df": 3.0}, {"field": "student-t"}),
+        ({"discount": 0.3}, {"tuples": "pitman-yor"}),
+        ({"length_scale": 2.0}, {"kernel": "rbf"}),
+        ({"n_frequencies": 8}, {"kernel": "matern"}),
+        ({"nu": 2.5}, {"kernel": "matern"}),
+    ],
+)
+def test_parameters_that_do_nothing_are_refused_by_fit(counts, idle, reads):
+    """By `fit` alone: they can be set, cloned and, where they are the default, left."""
+    model = clone(small().set_params(**idle))
+    (name,), (other,) = idle, reads
+    with pytest.raises(ValueError, match=f"^{name}=.* does nothing with {other}=.*, only with {other}="):
+        model.fit(counts)
+    quietly(clone(model.set_params(**reads, inference="structured", max_epochs=1)).fit, counts)

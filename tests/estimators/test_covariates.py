@@ -108,7 +108,10 @@ class TestEncoding:
         ("covariates", "said"),
         [
             (frame_of(19), "a row for each of the 20 rows of X; got 19"),
-            (frame_of(20).assign(sex=[None, *["f"] * 19]), "no missing values; 1 rows lack sex, row 0 first"),
+            (
+                frame_of(20).assign(sex=[None, *["f"] * 19]),
+                "no missing values; sex is missing in 1 row, first in row 0",
+            ),
             (np.ones(20), "got shape \\(20,\\)"),
             (np.full((20, 1), np.nan), "must be finite; column 0 of row 0 is nan"),
             ("age", "covariates must be a data frame or 20 rows x columns of numbers; got str"),
@@ -352,10 +355,8 @@ class TestHeavyTails:
         split = hold_out(sim.counts, 200, 1)
         options = {"validation": 0, "max_epochs": 40, "n_chains": 1, "n_sweeps": 90, "random_state": 0}
         found = [
-            CNPF(4, 3, inference="gibbs", field=field, df=1.2, **options)
-            .fit(split.train)
-            .perplexity(split.held_out, 0.5)
-            for field in ("gaussian", "student-t")
+            CNPF(4, 3, inference="gibbs", **field, **options).fit(split.train).perplexity(split.held_out, 0.5)
+            for field in ({"field": "gaussian"}, {"field": "student-t", "df": 1.2})
         ]
         assert found[1] < found[0]
 

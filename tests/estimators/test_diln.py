@@ -85,7 +85,7 @@ def test_empty_rows_change_nothing(inference, counts):
     assert np.allclose(weights[:5], weights[0])
     assert np.allclose(with_empty.column_probabilities(padded[:7]).sum(axis=1), 1.0)
     for call in (small().fit, small().partial_fit):
-        with pytest.raises(ValueError, match="X must have a row with counts"):
+        with pytest.raises(ValueError, match="X must have entries above zero"):
             call(np.zeros((4, 40)))
 
 

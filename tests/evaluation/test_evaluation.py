@@ -103,6 +103,15 @@ def test_an_interrupt_ends_the_comparison_with_what_is_finished(counts, caplog):
         compare(counts, {"second": models["second"]}, n_held_out=60)
 
 
+def test_a_parameter_may_be_for_some_of_the_models(counts):
+    """DILN has another process on top, for which a discount does nothing; where it does for none, it is refused."""
+    short = {"n_held_out": 20, "observed": [0.5], "n_components": 4, "max_epochs": 2, "inference": "structured"}
+    found = compare(counts, ["cnpf", "diln"], tuples="pitman-yor", discount=0.3, **short)
+    assert [found.models[name].discount for name in ("cnpf", "diln")] == [0.3, 0.5]
+    with pytest.raises(ValueError, match=r"discount=0\.3 does nothing with tuples='gamma'"):
+        compare(counts, ["cnpf", "diln"], discount=0.3, **short)
+
+
 def test_compare_refuses_what_it_does_not_know(counts):
     with pytest.raises(ValueError, match="model must be one of cnpf"):
         compare(counts, ["lda"], n_held_out=50)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cormorant.explore.labels import LABEL_LETTERS, component_labels, short_name
+from cormorant.explore.labels import LABEL_LETTERS, component_labels, numbered, short_name
 
 from .handmade import handmade
 
@@ -31,6 +31,13 @@ def test_numbers_tell_apart_what_columns_cannot():
     names = np.array(["only"], dtype=object)
     labels = component_labels(handmade(np.eye(3), [0.5, 0.3, 0.2], components_=atoms, column_names_=names))
     assert labels == ["only", "only (1)", "only (2)"]
+    assert [numbered(label, k) for k, label in enumerate(labels)] == ["only (0)", "only (1)", "only (2)"]
+
+
+def test_components_that_hold_nothing_have_labels_too():
+    """Wherever they are: a fit by partial_fit does not sort its components."""
+    labels = component_labels(handmade(np.eye(4), [0.5, 0.0, 0.5, 0.0]), n=1)
+    assert labels == ["apple", "bird", "cat", "$dog$"]
 
 
 def test_long_names_make_labels_of_fewer(model):

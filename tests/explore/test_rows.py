@@ -24,6 +24,14 @@ def test_profile_of_a_training_row(with_rows):
     assert table["top_columns"].tolist() == [["apple"], ["bird"]]
 
 
+def test_profiles_are_of_components_that_hold_something(with_rows):
+    """Asking for more components than are in use was an IndexError."""
+    with_rows.usage_ = np.array([0.5, 0.0, 0.5, 0.0])
+    table = tables.row_profile(with_rows, "u", n=4)
+    assert table["component"].tolist() == [0, 2]
+    np.testing.assert_allclose(table["share"], [0.8, 0.1])
+
+
 def test_profile_of_a_given_row(fitted, counts):
     table = tables.row_profile(fitted, "row 7", counts, n=4)
     mean, std = fitted.transform(counts.rows([7]), return_std=True)

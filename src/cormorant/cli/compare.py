@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cormorant._words import counted
 from cormorant.cli import options as o
-from cormorant.cli.console import print_json, print_table, say
+from cormorant.cli.console import note, print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
-from cormorant.cli.known_rows import load_covariates
-from cormorant.cli.settings import check_known_rows, check_settings, is_feature_model, make_estimator
+from cormorant.cli.known_rows import load_covariates, models_without
+from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
 
@@ -47,17 +48,20 @@ def compare(
     chosen, shares = o.names(models), o.fractions(observed)
     _check_models(chosen)
     check_settings(chosen, settings, seed)
-    check_known_rows(chosen, covariates)
+    without = models_without(chosen, covariates)
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     if not quiet:
-        say(f"{counts}: {describe(data)}; {holdout:,} rows held out")
+        say(f"{counts}: {describe(data)}; {counted(holdout, 'row')} held out")
+    if without:
+        note(f"--covariates are for models with correlations: compared without are {', '.join(without)}.")
     with watching(chosen, quiet) as callbacks:
         estimators = {name: make_estimator(name, settings, seed, callbacks[name]) for name in chosen}
         found = evaluation.compare(data, estimators, n_held_out=holdout, observed=shares, seed=seed, covariates=known)
     if json:
         described = {"counts": counts, "n_held_out": found.n_held_out, "seed": found.seed, "parameters": settings}
-        print_json({**described, "models": found.records})
+        known_of_rows = {"covariates": str(covariates), "without_covariates": without} if covariates else {}
+        print_json({**described, **known_of_rows, "models": found.records})
     else:
         print_comparison(found)
     if len(found.records) < len(chosen):
@@ -86,7 +90,7 @@ def print_comparison(found: Comparison) -> None:
     shares = list(found.records[0]["perplexity"])
     header = ["model", *(f"{100 * float(share):g}% observed" for share in shares), "seconds", "components used"]
     print_table(
-        f"Perplexity of {found.n_held_out:,} held-out rows (lower is better)",
+        f"Perplexity of {counted(found.n_held_out, 'held-out row')} (lower is better)",
         header,
         map(_line, found.records),
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cormorant.cli import options as o
-from cormorant.cli.console import note, print_json, print_table, records
+from cormorant.cli.console import print_json, print_table, records
+from cormorant.cli.mixing import note_on_intervals
 from cormorant.cli.sources import load_fit
 
 if TYPE_CHECKING:
@@ -39,14 +40,11 @@ def correlations(
 
 def print_pairs(table: pd.DataFrame, model: Any) -> None:
     """A table for each sign; and what to think of intervals from chains that have not mixed."""
-    from cormorant.estimators.chains import WANTED_RHAT, largest_rhat
-
     for sign, title in TITLES.items():
         lines = map(_line, records(table[table["sign"] == sign]))
         print_table(title, ["correlation", "component", "other"], lines)
-    worst = largest_rhat(getattr(model, "diagnostics_", None) or {})
-    if "low" in table and worst > WANTED_RHAT:
-        note(f"the intervals are too narrow: chains have not mixed (split R-hat {worst:.2f}); fit with more --sweeps.")
+    if "low" in table:
+        note_on_intervals(model)
 
 
 def _line(pair: dict[str, Any]) -> list[str]:

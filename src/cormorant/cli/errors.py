@@ -31,8 +31,13 @@ _WORDS = {
     "pass overwrite=True": "add --force",
     "give format= one of": "say which by cormorant prepare --format, one of",
     "weights=True accepts fractions": "cormorant prepare --weights accepts fractions",
+    "choose row=, column= and count=": "choose them by cormorant prepare --row, --column and --count",
+    "row=, column= and count= choose": "cormorant prepare --row, --column and --count choose",
+    "a matrix is read by as_counts(pandas.read_csv(path, index_col=0))": "a matrix becomes triples by cormorant "
+    "prepare --query 'UNPIVOT source ON * EXCLUDE FIRST', where FIRST names its first column",
     "X must be given": "--counts must be given",
-    "fit(X, covariates=...) with": "cormorant fit --covariates TABLE, of",
+    "fit(X, covariates=...) with": "cormorant fit --covariates TABLE --model",
+    "CNPF, SoftplusCNPF or DILN": "cnpf, softplus-cnpf or diln",
     "set validation to": "set --validation to",
     "whole number or None (-1": "whole number (-1",
     "Choose them by name: as_counts(X).columns(model.column_names_).": "Read their source again by cormorant prepare "
@@ -98,7 +103,8 @@ def in_options(message: str) -> str:
 
 def _usage(error: Any) -> str:
     command = error.ctx.command_path if error.ctx else "cormorant"
-    return f"{' '.join(error.format_message().split()).rstrip('.')}. See: {command} --help"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"{message}{'' if message.endswith('?') else '.'} See: {command} --help"
 
 
 def _missing(error: FileNotFoundError) -> str:

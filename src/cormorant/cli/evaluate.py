@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cormorant._words import counted
 from cormorant.cli import options as o
 from cormorant.cli.console import note, print_json, print_table
 from cormorant.cli.fit import split_rows
@@ -64,13 +65,13 @@ def evaluate(
         described = {"model": model.model.name, "fit": str(fit), "counts": counts}
         print_json({**described, "rows": scored.n_rows, "held_out": rows is not None, **by_metric})
         return
-    which = "rows" if rows is None else "held-out rows"
+    which = "row" if rows is None else "held-out row"
     header = ["observed", *(metric.replace("_", " ") for metric in metrics)]
     lines = (
         [f"{100 * float(share):g}%", *(f"{found[m]:,.1f}" if m == "perplexity" else f"{found[m]:.3f}" for m in metrics)]
         for share, found in scores.items()
     )
-    print_table(f"{model.model.name} on {scored.n_rows:,} {which}", header, lines)
+    print_table(f"{model.model.name} on {counted(scored.n_rows, which)}", header, lines)
 
 
 def held_out_rows(model: Any, record: dict[str, Any], data: Counts) -> Counts | None:
@@ -78,7 +79,7 @@ def held_out_rows(model: Any, record: dict[str, Any], data: Counts) -> Counts | 
     if not is_fitted_to(model, record, data):
         return None
     kept = _held_out_index(model, record, data)
-    return data.rows(kept) if len(kept) else None
+    return data.numbered().rows(kept) if len(kept) else None  # errors about a row call it by its number in the data
 
 
 def _held_out_index(model: Any, record: dict[str, Any], data: Counts) -> np.ndarray:

@@ -25,11 +25,20 @@ def explore(
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="Port to serve at. Default: any that is free.")
     ] = None,
-    counts: o.CountsOption = None,
-    covariates: o.Covariates = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            "--counts", metavar="COUNTS", help="With --serve: rows to look up, in place of the fit's; or nyt."
+        ),
+    ] = None,
+    covariates: Annotated[
+        Path | None,
+        typer.Option("--covariates", metavar="TABLE", help="With --serve and --counts: what is known of those rows."),
+    ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     among: Annotated[
-        int | None, typer.Option("--among", min=1, help="So many of the most used components. Default: those in use.")
+        int | None,
+        typer.Option("--among", min=1, help="So many of the most used components. Default: those in use, at most 300."),
     ] = None,
     json: o.Json = False,
     force: o.Force = False,

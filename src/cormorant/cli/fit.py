@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cormorant._words import counted
 from cormorant.cli import options as o
 from cormorant.cli.console import say
 from cormorant.cli.errors import StoppedEarly, in_options
 from cormorant.cli.expand import Given, with_options
-from cormorant.cli.known_rows import load_covariates
+from cormorant.cli.known_rows import load_covariates, models_without
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
-from cormorant.cli.settings import check_known_rows, check_settings, is_feature_model, make_estimator
+from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
 from cormorant.cli.sources import describe, load_counts
 from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from cormorant.data import Counts
 
@@ -48,14 +50,14 @@ def fit(
     Example: cormorant fit nyt --model cnpf --components 50 --holdout 1000 --out nyt-cnpf
     """
     check_settings([model], settings, seed)
-    check_known_rows([model], covariates)
+    models_without([model], covariates)
     check_output(out, force, folder=True, inputs=(counts, covariates))
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     train, fitted, held_out = split_rows(data, holdout, seed)
     known = None if known is None else known.iloc[fitted]
     if not quiet:
-        say(f"{counts}: {describe(data)}; {len(held_out):,} rows held out")
+        say(f"{counts}: {describe(data)}; {counted(len(held_out), 'row')} held out")
         _say_forecast(model, settings, seed, train, known)
     begin = time.perf_counter()
     with watching([model], quiet) as callbacks:
@@ -91,7 +93,7 @@ def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarra
     return split.train, split.train_index, split.held_out_index
 
 
-def _say_forecast(model: str, settings: Given, seed: int, train: Counts, known: Any) -> None:
+def _say_forecast(model: str, settings: Given, seed: int, train: Counts, known: pd.DataFrame | None) -> None:
     from cormorant.cli.forecast import forecast
 
     estimator = make_estimator(model, settings, seed)

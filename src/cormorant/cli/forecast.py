@@ -26,6 +26,8 @@ from cormorant.inference.rows import LARGEST_BLOCK
 from cormorant.inference.thinned import ThinnedPosterior
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cormorant.data import Counts
 
 FEWEST, MOST = 384, 2048  # rows of the larger trial; in between a twentieth of all
@@ -56,23 +58,28 @@ class Trial:
     working: float  # the most bytes besides
 
 
-def forecast(estimator: Any, counts: Counts, covariates: Any = None) -> Forecast:
-    """What the fit of this (unfitted) estimator to these counts, with these covariates, will take."""
+def forecast(estimator: Any, counts: Counts, covariates: pd.DataFrame | None = None) -> Forecast:
+    """What the fit of this (unfitted) estimator to these counts, and to covariates of their rows, will take."""
     large = min(max(counts.n_rows // 20, FEWEST), MOST)
-    rows = np.random.default_rng(0).permutation(counts.n_rows)[:large]
+    shown = np.flatnonzero(counts.row_totals())  # there is nothing to learn from other rows
+    rows = np.random.default_rng(0).permutation(shown if len(shown) else counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
-    theta = _coded(estimator, covariates, counts.n_rows)
+    theta = _coded(estimator, covariates, counts)
     parts = [(counts.rows(rows[:n]), None if theta is None else theta[rows[:n]]) for n in sizes]
     starts = _count_starts(estimator, *parts[0])
     trials = [run_trial(estimator, *part) for part in parts]
     return extrapolate(estimator, counts.n_rows, starts, sizes, trials)
 
 
-def _coded(estimator: Any, covariates: Any, n_rows: int) -> np.ndarray | None:
+def _coded(estimator: Any, covariates: Any, counts: Counts) -> np.ndarray | None:
     """Covariates as numbers: a few rows may not have what a formula asks for."""
     from cormorant.estimators.covariates import Encoding
 
-    return None if covariates is None else Encoding.learn(covariates, estimator.formula, n_rows)[1]
+    return (
+        None
+        if covariates is None
+        else Encoding.learn(covariates, estimator.formula, counts.n_rows, counts.row_names)[1]
+    )
 
 
 class Work(NamedTuple):
@@ -132,7 +139,7 @@ def extrapolate(
 
 
 def run_trial(estimator: Any, counts: Counts, theta: np.ndarray | None = None) -> Trial:
-    """A few passes, and a few sweeps if it is a sampler."""
+    """A few passes, and a few sweeps if it is a sampler; theta are covariates as numbers."""
     tracemalloc.start()
     begin = time.perf_counter()
     try:

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cormorant._words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cormorant.data import Counts
+
+
+def models_without(models: Sequence[str], source: Path | None) -> list[str]:
+    """Those of the models that take no covariates.
+
+    Covariates that none of them takes are refused, and so is a model that needs some where there are none.
+    """
+    from cormorant.estimators.registry import ALL, estimator_class
+
+    kinds = {name: estimator_class(name).model for name in models}
+    if source is None:
+        if needing := [name for name, kind in kinds.items() if kind.needs_covariates]:
+            raise ValueError(
+                f"--covariates must be given: {needing[0]} has them decide which components a row has. "
+                "--model cnpf can do without."
+            )
+        return []
+    without = [name for name, kind in kinds.items() if not kind.takes_covariates]
+    if len(without) == len(models):
+        have = "takes none" if len(models) == 1 else "take none"
+        takers = ", ".join(name for name, cls in ALL.items() if cls.model.takes_covariates)
+        raise ValueError(
+            f"--covariates do nothing here: {', '.join(models)} {have}; leave them out, or fit one of {takers}."
+        )
+    return without
 
 
 def check_covariates(source: Path | None, counts: str | None) -> None:
@@ -50,6 +78,7 @@ def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
     if len(table) != counts.n_rows:
         names = " by name" if counts.row_names is not None else ""
         raise ValueError(
-            f"--covariates {source} must have a line for each of the {counts.n_rows} rows{names}; it has {len(table)}."
+            f"--covariates {source} must have a line for each of {counted(counts.n_rows, 'row')}{names}; it has "
+            f"{len(table)}."
         )
     return table

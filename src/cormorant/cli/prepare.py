@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cormorant._words import counted
 from cormorant.cli import options as o
 from cormorant.cli.console import note
 from cormorant.cli.expand import Given, with_options
@@ -77,7 +78,7 @@ def prepare(
     written = f"{out}: {describe(kept)}; the settings are in {out.name}.{RECORD}"
     report(out, record, json, f"{source}: {describe(read)}", written)
     if empty := int((kept.row_totals() == 0).sum()):
-        note(f"{empty:,} rows have no counts; --min-count 1 leaves them out.")
+        note(f"{counted(empty, 'row')} without counts; --min-count 1 leaves such rows out.")
 
 
 def _read(source: str, query: str | None, reader: Given) -> Counts:

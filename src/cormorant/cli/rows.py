@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cormorant._words import counted
 from cormorant.cli import options as o
 from cormorant.cli.console import print_json, print_table, records
 from cormorant.cli.evaluate import is_fitted_to
@@ -53,7 +54,7 @@ def rows(
         for one in found:
             _print_one(one)
     else:
-        title = f"The first {len(found)} of {data.n_rows:,} rows"
+        title = f"The first {len(found)} of {counted(data.n_rows, 'row')}"
         print_table(title, ["row", "components", "would show next"], map(_line, found))
 
 
@@ -86,8 +87,12 @@ def _similar(model: Any, data: Counts, place: int, own: str | None, top: int, co
 
 
 def _line(found: dict[str, Any]) -> list[Any]:
+    from cormorant.explore.labels import numbered
+
     # Labels may hold commas, so that something else has to stand between them.
-    held = "; ".join(f"{line['share']:.0%} {line['label']} ({line['component']})" for line in found["components"])
+    held = "; ".join(
+        f"{line['share']:.0%} {numbered(line['label'], line['component'])}" for line in found["components"]
+    )
     return [found["row"], held, [line["column"] for line in found["next"]]]
 
 

@@ -12,12 +12,23 @@ OF_CHAINS = ("n_chains", "n_sweeps", "n_samples")
 
 
 def make_estimator(model: str, given: Given, seed: int, callbacks: Sequence[Any] = ()) -> Any:
-    """The unfitted estimator of a model, less the settings that it does not have (`check_settings` refuses those)."""
+    """The unfitted estimator of a model, less the settings that do nothing for it.
+
+    `check_settings` refuses those that do nothing for any model.
+    """
+    from cormorant.estimators.parameters import default_of, idle_parameters
+
+    estimator = _with_all(model, given)
+    idle = {name: default_of(estimator, name) for name in idle_parameters(estimator)}
+    return estimator.set_params(**idle, random_state=seed, callbacks=tuple(callbacks))
+
+
+def _with_all(model: str, given: Given) -> Any:
+    """The estimator of a model with all of the settings that it has."""
     from cormorant.estimators.registry import estimator_class
 
     cls = estimator_class(model)
-    own = {name: value for name, value in given.items() if name in cls._get_param_names()}
-    return cls(**own, random_state=seed, callbacks=tuple(callbacks))
+    return cls(**{name: value for name, value in given.items() if name in cls._get_param_names()})
 
 
 def check_settings(models: Sequence[str], given: Given, seed: int) -> None:
@@ -25,15 +36,27 @@ def check_settings(models: Sequence[str], given: Given, seed: int) -> None:
     from cormorant.backends.select import select_backend
 
     estimators = [make_estimator(model, given, seed) for model in models]
-    known = {name for estimator in estimators for name in estimator.get_params()}
-    for setting in FIT:
-        if setting.parameter in given and setting.parameter not in known:
-            have = "has none" if len(models) == 1 else "have none"
-            raise ValueError(f"{setting.flag} does nothing here: {', '.join(models)} {have}; leave it out.")
     for estimator in estimators:
         estimator._check_parameters()
         select_backend(estimator.n_jobs)
+    _check_idle(models, given)
     _check_chains(estimators, given)
+
+
+def _check_idle(models: Sequence[str], given: Given) -> None:
+    """Refuse what does nothing for any of the models: they do not have it, or other settings leave it unread."""
+    from cormorant.estimators.parameters import idle_parameters
+
+    estimators = [_with_all(model, given) for model in models]
+    idle = [idle_parameters(estimator) for estimator in estimators]
+    for setting in FIT:
+        name = setting.parameter
+        having = [found for estimator, found in zip(estimators, idle, strict=True) if name in estimator.get_params()]
+        if name in given and not having:
+            have = "has none" if len(models) == 1 else "have none"
+            raise ValueError(f"{setting.flag} does nothing here: {', '.join(models)} {have}; leave it out.")
+        if name in given and all(name in found for found in having):
+            raise ValueError(having[0][name])
 
 
 def is_feature_model(model: str) -> bool:
@@ -41,21 +64,6 @@ def is_feature_model(model: str) -> bool:
     from cormorant.estimators import FEATURE_ESTIMATORS
 
     return model in FEATURE_ESTIMATORS
-
-
-def check_known_rows(models: Sequence[str], covariates: Any) -> None:
-    """Refuse covariates that none of the models takes, and a model that needs some where there are none."""
-    from cormorant.estimators.registry import estimator_class
-
-    kinds = [estimator_class(model).model for model in models]
-    if covariates is not None and not any(kind.takes_covariates for kind in kinds):
-        take = "takes" if len(models) == 1 else "take"
-        raise ValueError(f"--covariates do nothing here: {', '.join(models)} {take} none; leave them out.")
-    if covariates is None and (needing := [kind.name for kind in kinds if kind.needs_covariates]):
-        raise ValueError(
-            f"--covariates must be given: {needing[0]} has them decide which components a row has. "
-            "--model cnpf can do without."
-        )
 
 
 def _check_chains(estimators: Sequence[Any], given: Given) -> None:

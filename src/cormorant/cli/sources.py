@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cormorant._words import counted
 from cormorant.cli.records import read_record
 
 if TYPE_CHECKING:
@@ -61,4 +62,4 @@ def refuse_features(model: Any, what: str) -> None:
 
 def describe(counts: Counts) -> str:
     """Size in words."""
-    return f"{counts.n_rows:,} rows x {counts.n_columns:,} columns, {counts.nnz:,} nonzeros"
+    return f"{counted(counts.n_rows, 'row')} x {counted(counts.n_columns, 'column')}, {counted(counts.nnz, 'nonzero')}"

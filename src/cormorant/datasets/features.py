@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cormorant.datasets.simulators import _check_positive, _check_sizes
+from cormorant.datasets.simulators import OVERFLOWS, _check_positive, _check_sizes, draw_poisson
 from cormorant.measures import component_correlation
 from cormorant.models.features import FEATURE_MODELS, LIKELIHOODS, LatentFeatures, signal_mean
 
@@ -29,6 +29,7 @@ class FeatureSimulation:
         return component_correlation(self.locations)
 
 
+@OVERFLOWS
 def simulate_features(
     model: str = "beta-features",
     likelihood: str = "gaussian",
@@ -138,7 +139,7 @@ def _draw(
     if likelihood == "gaussian":
         y = mean + rng.normal(size=mean.shape) * np.sqrt(noise)
     elif likelihood == "poisson":
-        y = rng.poisson(mean).astype(np.float64)
+        y = draw_poisson(mean, rng).astype(np.float64)
     else:
         y = (rng.random(mean.shape) < mean).astype(np.float64)
     return FeatureSimulation(y, z, atoms, background, np.full(len(atoms), log_odds), locations, mean)

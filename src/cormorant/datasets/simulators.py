@@ -13,7 +13,11 @@ from cormorant.data import Counts, as_counts
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization, get_model, link_function
 
+LARGEST_ROW_TOTAL = 1e11  # expected; a fit takes no larger rows
 BLOCK = 1024  # rows whose rates of all columns are held at a time
+
+# Of numbers out of all proportion; what they lead to is refused when counts are drawn.
+OVERFLOWS = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 # Where every number is drawn: few large weights, clear correlations, rows of very different length.
 PRIOR = Hyperparameters(
@@ -55,6 +59,7 @@ class Simulation:
         return component_correlation(self.locations)
 
 
+@OVERFLOWS
 def simulate(
     model: str = "cnpf",
     n_rows: int = 1000,
@@ -120,6 +125,7 @@ def simulate(
     return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, **known)
 
 
+@OVERFLOWS
 def simulate_prior(
     model: str = "cnpf",
     n_rows: int = 1000,
@@ -248,8 +254,20 @@ def _draw_covariates(
 
 def _draw_counts(x: np.ndarray, atoms: np.ndarray, rng: np.random.Generator) -> Counts:
     """y_ui ~ Poisson(sum_k x_uk a_ki), never dense for more than a block of rows."""
-    blocks = [sparse.csr_matrix(rng.poisson(x[i : i + BLOCK] @ atoms)) for i in range(0, len(x), BLOCK)]
+    blocks = [sparse.csr_matrix(draw_poisson(x[i : i + BLOCK] @ atoms, rng)) for i in range(0, len(x), BLOCK)]
     return as_counts(sparse.vstack(blocks).tocsr())
+
+
+def draw_poisson(rates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Counts of these rates; refuse those that come of numbers too large or too small for the arithmetic."""
+    totals = rates.sum(axis=1)
+    wrong = ~(totals <= LARGEST_ROW_TOTAL)  # nor NaN
+    if wrong.any():
+        raise ValueError(
+            f"the numbers that data are drawn with must give rows that sum to {LARGEST_ROW_TOTAL:g} at most; these "
+            f"give one of {totals[wrong][0]:g}. Take them nearer to their defaults."
+        )
+    return rng.poisson(rates)
 
 
 def _check_sizes(**sizes: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cormorant._words import counted
 from cormorant.backends.scanning import LARGEST
 from cormorant.backends.select import Backend
 from cormorant.data import Counts
@@ -194,7 +195,7 @@ def record_of(runs: list[Run]) -> dict[str, Any]:
     interrupted = [run.last for run in runs if run.last.interrupted]
     reason = (interrupted or [runs[-1].last])[0].reason
     if not interrupted:
-        reason = f"{reason} of {len(runs)} chain{'s' if len(runs) > 1 else ''}; largest split R-hat {worst:.2f}"
+        reason = f"{reason} of {counted(len(runs), 'chain')}; largest split R-hat {worst:.2f}"
     outcomes = (outcome for run in runs for outcome in (run.start, run.end) if outcome is not None)
     history = tuple(info for outcome in outcomes for info in outcome.history)
     return {

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cormorant._words import counted
+from cormorant.data.names import Names
 from cormorant.estimators.formulas import check_formula, looked_up
 
 FORMULA = "~ age + C(sex)"  # the example that errors give
@@ -36,17 +38,20 @@ class Encoding:
     states: dict[str, Any]  # of transformations that look at all rows, such as splines
 
     @classmethod
-    def learn(cls, covariates: Any, formula: str | None, n_rows: int) -> tuple[Encoding, np.ndarray]:
-        """The encoding of the rows of a fit, and their theta."""
+    def learn(
+        cls, covariates: Any, formula: str | None, n_rows: int, names: Names = None
+    ) -> tuple[Encoding, np.ndarray]:
+        """The encoding of the rows of a fit (whose names errors use), and their theta."""
         if isinstance(covariates, pd.DataFrame):
             _check_length(covariates, n_rows)
-            matrix, parts = _expand(covariates, _all_columns(covariates) if formula is None else formula)
+            formula = _all_columns(covariates) if formula is None else formula
+            matrix, parts = _expand(covariates, formula, names)
         elif formula is not None:
             raise ValueError(
                 f"formula = {formula!r} names columns, so covariates must be a data frame; got {_kind(covariates)}."
             )
         else:
-            matrix = _numbers(covariates, n_rows)
+            matrix = _numbers(covariates, n_rows, names)
             parts = {
                 "names": [f"covariate {c}" for c in range(matrix.shape[1])],
                 "formula": None, "variables": [], "levels": {}, "kinds": {}, "states": {},
@@ -58,13 +63,13 @@ class Encoding:
         encoding = cls(centre=centre.tolist(), scale=scale.tolist(), **parts)
         return encoding, (matrix - centre) / scale
 
-    def encode(self, covariates: Any, n_rows: int) -> np.ndarray:
+    def encode(self, covariates: Any, n_rows: int, names: Names = None) -> np.ndarray:
         """theta of new rows."""
         if self.formula is None:
-            matrix = _numbers(covariates, n_rows)
+            matrix = _numbers(covariates, n_rows, names)
             if matrix.shape[1] != len(self.names):
                 raise ValueError(
-                    f"covariates must have the {len(self.names)} columns of the fit; got {matrix.shape[1]}."
+                    f"covariates must have the {counted(len(self.names), 'column')} of the fit; got {matrix.shape[1]}."
                 )
         else:
             if not isinstance(covariates, pd.DataFrame):
@@ -74,7 +79,7 @@ class Encoding:
                     f"got {_kind(covariates)}."
                 )
             _check_length(covariates, n_rows)
-            matrix = _expand(covariates, self.formula, self)[0]
+            matrix = _expand(covariates, self.formula, names, self)[0]
         return (matrix - np.array(self.centre)) / np.array(self.scale)
 
     def to_json(self) -> dict[str, Any]:
@@ -114,7 +119,9 @@ def _named(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.rename(columns=lambda name: name if isinstance(name, str) else f"x{name}")
 
 
-def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+def _expand(
+    frame: pd.DataFrame, formula: str, rows: Names, known: Encoding | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Columns of the formula, less the intercept, and what was learned on the way."""
     from formulaic import ModelSpec
     from formulaic.errors import DataMismatchWarning, FormulaicError
@@ -135,8 +142,8 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
         names = looked_up(spec.formula)
         # Of a name with a dot formulaic says that the part before it is required.
         needed = sorted(names | set(map(str, spec.required_variables)) - {name.partition(".")[0] for name in names})
-        _check_columns(frame, needed)
-        _check_numbers(frame[sorted(names & set(frame.columns))])
+        _check_columns(frame, needed, rows)
+        _check_numbers(frame[sorted(names & set(frame.columns))], rows)
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is not finite is told below
             warnings.simplefilter("error", DataMismatchWarning)
             matrix = spec.get_model_matrix(frame, context={})
@@ -156,7 +163,7 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
             f"{_listed(kept)}. Text in a column of numbers makes each of its values a level."
         )
     values = matrix[kept].to_numpy(np.float64)
-    _check_finite(values, kept)
+    _check_finite(values, kept, rows)
     return values, {
         "names": kept,
         "formula": formula,
@@ -167,7 +174,7 @@ def _expand(frame: pd.DataFrame, formula: str, known: Encoding | None = None) ->
     }
 
 
-def _check_columns(frame: pd.DataFrame, needed: list[str]) -> None:
+def _check_columns(frame: pd.DataFrame, needed: list[str], rows: Names) -> None:
     """Everything that the formula needs is there, and nothing of it is missing."""
     absent = [name for name in needed if name not in frame.columns]
     if absent:
@@ -179,12 +186,12 @@ def _check_columns(frame: pd.DataFrame, needed: list[str]) -> None:
         missing = np.flatnonzero(frame[name].isna())
         if len(missing):
             raise ValueError(
-                f"covariates must have no missing values; {len(missing)} rows lack {name}, row {missing[0]} first. "
-                "Drop those rows, fill them in, or make 'unknown' a level."
+                f"covariates must have no missing values; {name} is missing in {counted(len(missing), 'row')}, first "
+                f"in {_row(missing[0], rows)}. Drop such rows, fill them in, or make 'unknown' a level."
             )
 
 
-def _check_numbers(frame: pd.DataFrame) -> None:
+def _check_numbers(frame: pd.DataFrame, rows: Names) -> None:
     """Refuse text in a column of numbers: it would make every value a level, and a column of theta."""
     for name, column in frame.select_dtypes(["object", "string"]).items():
         is_text = pd.to_numeric(column, errors="coerce").isna().to_numpy()
@@ -192,14 +199,14 @@ def _check_numbers(frame: pd.DataFrame) -> None:
             first = int(np.flatnonzero(is_text)[0])
             raise ValueError(
                 f"covariates must have numbers or levels in a column; {name} has numbers in {(~is_text).sum()} rows "
-                f"and text in {is_text.sum()}, {column.iloc[first]!r} in row {first} first. Mend or drop those rows; "
-                f"if its {column.nunique()} values are levels, say so by the formula: C({name})."
+                f"and text in {is_text.sum()}, {column.iloc[first]!r} in {_row(first, rows)} first. Mend or drop those "
+                f"rows; if its {column.nunique()} values are levels, say so by the formula: C({name})."
             )
 
 
-def _numbers(covariates: Any, n_rows: int) -> np.ndarray:
+def _numbers(covariates: Any, n_rows: int, names: Names) -> np.ndarray:
     """A matrix of finite numbers."""
-    expected = f"covariates must be a data frame or {n_rows} rows x columns of numbers"
+    expected = f"covariates must be a data frame or {counted(n_rows, 'row')} x columns of numbers"
     try:
         matrix = np.asarray(covariates, dtype=np.float64)
     except (TypeError, ValueError):
@@ -207,7 +214,7 @@ def _numbers(covariates: Any, n_rows: int) -> np.ndarray:
     if matrix.ndim != 2:
         raise ValueError(f"{expected}; got shape {matrix.shape}.")
     _check_length(matrix, n_rows)
-    _check_finite(matrix, [str(c) for c in range(matrix.shape[1])])
+    _check_finite(matrix, [str(c) for c in range(matrix.shape[1])], names)
     return matrix
 
 
@@ -216,11 +223,18 @@ def _check_length(covariates: Any, n_rows: int) -> None:
         raise ValueError(f"covariates must have a row for each of the {n_rows} rows of X; got {len(covariates)}.")
 
 
-def _check_finite(matrix: np.ndarray, names: list[str]) -> None:
-    rows, columns = np.nonzero(~np.isfinite(matrix))
-    if len(rows):
-        value = matrix[rows[0], columns[0]]
-        raise ValueError(f"covariates must be finite; column {names[columns[0]]} of row {rows[0]} is {value}.")
+def _check_finite(matrix: np.ndarray, names: list[str], rows: Names) -> None:
+    places = np.argwhere(~np.isfinite(matrix))
+    if len(places):
+        row, column = places[0]
+        raise ValueError(
+            f"covariates must be finite; column {names[column]} of {_row(row, rows)} is {matrix[row, column]}."
+        )
+
+
+def _row(row: int, names: Names) -> str:
+    """A row as users know it: by its name, which rows of a split keep, or by its number."""
+    return f"row {row if names is None else names[row]}"
 
 
 def _listed(names: Collection[Any]) -> str:

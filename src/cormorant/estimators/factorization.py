@@ -66,12 +66,13 @@ class Factorization(
         """
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
-        self._learn_encoding(covariates, counts.n_rows, first=not (self.warm_start and hasattr(self, "_state")))
+        self._learn_encoding(covariates, counts, first=not (self.warm_start and hasattr(self, "_state")))
         rows = self._to_rows(counts, exposure, mask, covariates)
         rng = resolve.make_generator(self.random_state)
         self._draw_frequencies(rng, keep=self.warm_start)
         self._choose(rows.counts)
         train, validation = self._keep_aside(rows, rng)
+        train.check_counts()
         train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
         states = self._begin(train.counts, counts.n_rows, starts, self.warm_start, linear_model(self._model))
@@ -142,7 +143,7 @@ class Factorization(
         self._check_parameters()
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
-        self._learn_encoding(covariates, counts.n_rows, first)
+        self._learn_encoding(covariates, counts, first)
         rows = self._to_rows(counts, exposure, mask, covariates)
         rows = rows.with_counts() if self.model.normalised else rows
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cormorant.data import Counts
 from cormorant.estimators.covariates import Encoding
 
 
@@ -18,7 +19,7 @@ class CovariatesMixin:
 
     _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
 
-    def _learn_encoding(self, covariates: Any, n_rows: int, first: bool) -> None:
+    def _learn_encoding(self, covariates: Any, counts: Counts, first: bool) -> None:
         """Remember how covariates are coded; a fit that goes on codes them as it began to."""
         if not first:
             return
@@ -34,9 +35,11 @@ class CovariatesMixin:
             )
         if covariates is None and self.formula is not None:
             raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
-        self._encoding = None if covariates is None else Encoding.learn(covariates, self.formula, n_rows)[0]
+        self._encoding = (
+            None if covariates is None else Encoding.learn(covariates, self.formula, counts.n_rows, counts.row_names)[0]
+        )
 
-    def _theta(self, covariates: Any, n_rows: int) -> np.ndarray | None:
+    def _theta(self, covariates: Any, counts: Counts) -> np.ndarray | None:
         """Covariates coded as in the fit, whose rows had some or had none."""
         if covariates is None and self._encoding is not None:
             raise ValueError(
@@ -44,7 +47,7 @@ class CovariatesMixin:
             )
         if covariates is not None and self._encoding is None:
             raise ValueError("covariates must be left out: the model was fitted without any.")
-        return None if self._encoding is None else self._encoding.encode(covariates, n_rows)
+        return None if self._encoding is None else self._encoding.encode(covariates, counts.n_rows, counts.row_names)
 
     def _per_unit(self, effects: np.ndarray) -> np.ndarray:
         """Effects of the covariates as they were given, not as they were scaled."""

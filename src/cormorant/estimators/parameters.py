@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -29,6 +30,15 @@ B0_ROWS = 0.15
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
+# Parameters that are read only if another has one of these values.
+ONLY_WITH = (
+    ("df", "field", ("student-t",)),
+    ("discount", "tuples", ("pitman-yor",)),
+    ("discount", "top", ("pitman-yor",)),
+    ("length_scale", "kernel", ("rbf", "matern")),
+    ("n_frequencies", "kernel", ("rbf", "matern")),
+    ("nu", "kernel", ("matern",)),
+)
 KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
 
 
@@ -149,6 +159,25 @@ def check_parameters(estimator: Any) -> None:
     make_schedule(estimator.learning_offset, estimator.learning_decay, DEFAULTS[inference])
     make_hyperparameters(given_hyperparameters(estimator), DEFAULTS[inference], 1)
     check_callbacks(estimator.callbacks)
+    for name, why in idle_parameters(estimator).items():
+        if getattr(estimator, name) != default_of(estimator, name):
+            raise ValueError(why)
+
+
+def idle_parameters(estimator: Any) -> dict[str, str]:
+    """Parameters that do nothing beside the others as they are, and what to say of each."""
+    own = estimator.get_params(deep=False)
+    return {
+        name: f"{name}={own[name]!r} does nothing with {other}={own[other]!r}, only with "
+        f"{' or '.join(f'{other}={value!r}' for value in values)}; leave it out."
+        for name, other, values in ONLY_WITH
+        if name in own and other in own and own[other] not in values
+    }
+
+
+def default_of(estimator: Any, name: str) -> Any:
+    """What a parameter is where nobody says."""
+    return inspect.signature(type(estimator)).parameters[name].default
 
 
 def given_hyperparameters(estimator: Any) -> dict[str, Any]:

@@ -138,4 +138,4 @@ class PredictionMixin(TransformerMixin):
                 f"{type(self).__name__} is normalised: it takes the total of a row as given, so an exposure would "
                 "cancel. Leave exposure out, or fit CNPF."
             )
-        return to_rows(counts, exposure, mask, self._theta(covariates, counts.n_rows))
+        return to_rows(counts, exposure, mask, self._theta(covariates, counts))

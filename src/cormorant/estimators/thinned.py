@@ -143,7 +143,7 @@ class ThinnedPoissonFactorization(
         """
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
-        self._learn_encoding(covariates, counts.n_rows, first=True)
+        self._learn_encoding(covariates, counts, first=True)
         rows = self._to_rows(counts, exposure, None, covariates)
         assert rows.covariates is not None  # `_learn_encoding` insists on them
         size = Chains(self.n_chains, self.n_sweeps, self.n_samples)
@@ -244,7 +244,8 @@ class ThinnedPoissonFactorization(
     def inclusion(self, covariates: Any) -> np.ndarray:
         """P(z = 1) of rows with these covariates, whatever they show: rows x components (of the first chain)."""
         check_is_fitted(self)
-        theta = _with_ones(self._theta(covariates, len(covariates)))
+        assert self._encoding is not None  # a fit has covariates
+        theta = _with_ones(self._encoding.encode(covariates, len(covariates)))
         return np.mean([expit(g.field(theta)) for g in self.samples_[0]], axis=0)
 
     def transform(  # pyright: ignore[reportIncompatibleMethodOverride] (there is no mask)
@@ -264,7 +265,7 @@ class ThinnedPoissonFactorization(
             raise ValueError(
                 f"X must have whole numbers, since {type(self).__name__} samples; it has fractions. Round X."
             )
-        return to_rows(counts, exposure, None, _with_ones(self._theta(covariates, counts.n_rows)))
+        return to_rows(counts, exposure, None, _with_ones(self._theta(covariates, counts)))
 
     def _partly_shown(self, rows: Rows, hidden: Counts) -> Rows:
         """Rows of which a share of the entries is shown were looked at for that share of their exposure.

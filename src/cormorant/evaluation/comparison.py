@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from cormorant.data import Counts, as_counts, hold_out, split_entries
 from cormorant.estimators.covariates import taken
+from cormorant.estimators.parameters import default_of, idle_parameters
 from cormorant.estimators.registry import OF_COUNTS
 from cormorant.evaluation.perplexity import perplexity
 
@@ -154,6 +155,7 @@ def _estimators(
             raise ValueError(f"models must be names, or a dict of estimators by label; got {models!r}.")
         parameters = {**parameters, "random_state": seed if random_state is None else random_state}
         found = {name: _class(name)(**_fitting(name, parameters)) for name in names}
+        _leave_idle(list(found.values()))
     if not found:
         raise ValueError(f"models must name at least one of {', '.join(OF_COUNTS)}, or hold an estimator.")
     return found
@@ -183,3 +185,13 @@ def _fitting(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     known = {key for cls in OF_COUNTS.values() for key in cls._get_param_names()}
     own = set(OF_COUNTS[name]._get_param_names())
     return {key: value for key, value in parameters.items() if key in own or key not in known}
+
+
+def _leave_idle(estimators: list[Any]) -> None:
+    """Set back what does nothing for one model but something for another; what does nothing for any, `fit` refuses."""
+    idle = [set(idle_parameters(estimator)) for estimator in estimators]
+    read = {
+        key for estimator, found in zip(estimators, idle, strict=True) for key in set(estimator.get_params()) - found
+    }
+    for estimator, found in zip(estimators, idle, strict=True):
+        estimator.set_params(**{key: default_of(estimator, key) for key in found & read})

@@ -63,6 +63,6 @@ def require_covariates(model: Any) -> None:
     """Refuse models that were fitted without covariates."""
     if not hasattr(model, "covariate_names_"):
         raise ValueError(
-            f"{type(model).__name__} was fitted without covariates, so there are no effects: "
+            "this model was fitted without covariates, so there are no effects: "
             "fit(X, covariates=...) with CNPF, SoftplusCNPF, DILN or ThinnedPoissonFactorization."
         )

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cormorant._words import counted
 from cormorant.models.features import LatentFeatures
 from cormorant.models.thinned import Thinning
 
@@ -70,7 +71,7 @@ def heavily_used(model: FittedModel, among: int | None = None, least: int = 2) -
         among = int(np.searchsorted(held, HEAVY_SHARE * held[-1])) + 1
     elif among < least:
         reason = ", since pairs are looked at" if least == 2 else ""
-        raise ValueError(f"among must be at least {least} component{'s' * (least > 1)}{reason}; got {among}.")
+        raise ValueError(f"among must be at least {counted(least, 'component')}{reason}; got {among}.")
     return order[:among]
 
 

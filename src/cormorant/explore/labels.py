@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cormorant.explore.fitted import FittedModel, by_usage, check_number, largest, named
+from cormorant.explore.fitted import FittedModel, check_number, largest, named
 from cormorant.explore.scores import column_scores
 
 CANDIDATES = 10  # columns that a label may fall back on when a more used component has the first ones
@@ -32,7 +32,7 @@ def component_labels(model: FittedModel, n: int = 3) -> list[str]:
     scores = column_scores(model, "divergence")
     between = ", " if any(" " in name for name in named(model.column_names_, range(scores.shape[1]))) else " "
     labels: dict[int, str] = {}
-    for k in by_usage(model).tolist():
+    for k in largest(model.usage_, len(model.usage_)).tolist():
         telling = [short_name(name) for name in named(model.column_names_, largest(scores[k], max(n, CANDIDATES)))]
         taken = set(labels.values())
         free = (label for label in _candidates(telling, n, between) if label not in taken)
@@ -44,6 +44,12 @@ def labels_of(model: FittedModel, components: np.ndarray, n: int = 3) -> list[st
     """The labels of some components."""
     labels = component_labels(model, n)
     return [labels[k] for k in components]
+
+
+def numbered(label: str, component: int) -> str:
+    """A label with its component's number, which some labels have already."""
+    number = f" ({component})"
+    return label if label.endswith(number) else label + number
 
 
 def described(model: FittedModel, components: np.ndarray) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.explore.fitted import check_number, largest, named, top_columns
+from cormorant.explore.fitted import by_usage, check_number, largest, named, top_columns
 from cormorant.explore.given_rows import GivenRows, given_rows
 from cormorant.explore.labels import labels_of
 from cormorant.explore.row_weights import row_place, row_shares, row_weights
@@ -16,7 +16,7 @@ from cormorant.explore.row_weights import row_place, row_shares, row_weights
 def row_profile(
     model: Any, row: int | str, X: Any = None, *, n: int = 5, n_columns: int = 5, covariates: Any = None
 ) -> pd.DataFrame:
-    """The components that hold most of a row.
+    """The components that hold most of a row, among those that hold any counts of the fit.
 
     Args:
         model: A fitted estimator.
@@ -32,8 +32,8 @@ def row_profile(
     """
     check_number("n", n)
     x, std = _one_row(model, row, X, covariates)
-    share = row_shares(model, x)
-    chosen = largest(share, n)
+    share, used = row_shares(model, x), by_usage(model)
+    chosen = used[largest(share[used], n)]
     return pd.DataFrame(
         {
             "component": chosen,

@@ -45,13 +45,17 @@ class Rows:
             None if self.covariates is None else self.covariates[index],
         )
 
+    def check_counts(self) -> None:
+        """Refuse to learn from rows that are all empty."""
+        if self.counts.nnz == 0:
+            raise ValueError(
+                "X must have entries above zero in the rows to fit, to learn from; all are zero or missing."
+            )
+
     def with_counts(self) -> Rows:
         """The rows that have counts: from others a model that takes their totals as given learns nothing."""
+        self.check_counts()
         shown = np.flatnonzero(np.diff(self.counts.indptr))
-        if len(shown) == 0:
-            raise ValueError(
-                "X must have a row with counts, since this model learns nothing from empty rows; all are empty."
-            )
         return self if len(shown) == self.n_rows else self.take(shown)
 
     def batch(self, index: np.ndarray, dtype: type) -> Batch:

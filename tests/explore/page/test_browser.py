@@ -46,12 +46,32 @@ def heading(tab):
     return tab.locator("#panel h2")
 
 
+@pytest.mark.parametrize("width", [320, 360, 375, 1200])
+def test_what_to_search_for_has_room(open_page, files, width):
+    tab = open_page(files["small"], viewport={"width": width, "height": 640})
+    room, needed = tab.evaluate("""() => {
+        const input = document.getElementById("search-input"), style = getComputedStyle(input);
+        const brush = document.createElement("canvas").getContext("2d");
+        brush.font = style.font;
+        const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+        return [room, brush.measureText(input.placeholder).width];
+    }""")
+    assert needed <= room
+
+
 def test_the_page_loads(tab):
     expect(tab).to_have_title("Components of cnpf")
     expect(tab.locator("#summary")).to_have_text("cnpf: 3 rows, 4 columns, 3 of 4 components in use")
     expect(tab.locator(".node")).to_have_count(3)
     expect(tab.locator("#lookup")).to_be_hidden()
     assert shown_pairs(tab) == 3
+
+
+def test_one_row_and_one_column(open_page, tmp_path):
+    content = page.document(small()) | {"nRows": 1, "nColumns": 1}
+    (tmp_path / "page.html").write_text(page.render(content), encoding="utf-8")
+    tab = open_page((tmp_path / "page.html").as_uri())
+    expect(tab.locator("#summary")).to_have_text("cnpf: 1 row, 1 column, 3 of 4 components in use")
 
 
 def test_edges_run_around_nodes_that_they_only_pass(open_page, tmp_path):

@@ -7,6 +7,7 @@ record by record, for the place of the first fault.
 from __future__ import annotations
 
 import csv
+import logging
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from cormorant.data.readers.tokens import fractional_count
 
 if TYPE_CHECKING:
     import duckdb
+
+logger = logging.getLogger("cormorant.data")
 
 #: A column by name or by position (from 0).
 Column = str | int
@@ -72,8 +75,8 @@ def read_csv(
     """Delimited text with a triple a line.
 
     Columns are chosen by name or position. Without a choice they are the first three (of two: row and column,
-    each line counting one); with `row` and `column` but no `count`, each line counts one. Labels stay text:
-    "007" is not "7".
+    each line counting one), unless the table may as well be a matrix, which is refused; with `row` and `column` but no
+    `count`, each line counts one. Labels stay text: "007" is not "7".
     """
     import duckdb
 
@@ -94,6 +97,8 @@ def read_csv(
         hunt=lambda: _hunt_line(path, delimiter, header, len(names), chosen, rule),
     )
     with duckdb.connect() as connection:
+        if row is None:
+            _check_first_three(connection, source, [f"c{i}" for i in range(len(names))], names if header else None)
         return sum_source(connection, source, vocabulary, weights)
 
 
@@ -135,6 +140,8 @@ def read_parquet(
             triple,
             hunt=lambda: _hunt_record(connection, path, triple, rule),
         )
+        if row is None:
+            _check_first_three(connection, source, quoted, names)
         return sum_source(connection, source, vocabulary, weights)
 
 
@@ -163,6 +170,42 @@ def _choose(
         raise DataError(f"{path}: no column {column!r}; the columns are {have}.")
 
     return Chosen(position(row), position(column), None if count is None else position(count))
+
+
+def _check_first_three(
+    connection: duckdb.DuckDBPyConnection, source: Source, columns: list[str], names: list[str] | None
+) -> None:
+    """Say which columns are taken of more than three; refuse numbers in all but the first, as a matrix has them.
+
+    Args:
+        connection: Where the source can be asked.
+        source: The table.
+        columns: Its columns, as SQL.
+        names: What they are called; None: they go by their positions.
+    """
+    import duckdb
+
+    if len(columns) <= 3:
+        return
+    row, column, count = (str(i) if names is None else repr(names[i]) for i in range(3))
+    others = " AND ".join(f"({c} IS NULL OR TRY_CAST({c}::VARCHAR AS DOUBLE) IS NOT NULL)" for c in columns[1:])
+    try:
+        cursor = connection.execute(f"SELECT count(*), bool_and({others}) FROM {source.table}", source.parameters)
+        n_lines, is_matrix = cursor.fetchall()[0]
+    except duckdb.Error:
+        return  # `sum_source` says what is wrong, and where
+    if n_lines and is_matrix:
+        raise DataError(
+            f"{source.path}: expected a triple a line, but all of its {len(columns)} columns except the first hold "
+            f"only numbers, as a matrix with a row a line has them. If it holds triples, choose row=, column= and "
+            f"count= (the first three are {row}, {column} and {count}); a matrix is read by "
+            "as_counts(pandas.read_csv(path, index_col=0))."
+        )
+    logger.warning(
+        "%s: of its %d columns %s is taken for the row, %s for the column and %s for the count; row=, column= and "
+        "count= choose others",
+        source.path, len(columns), row, column, count,
+    )  # fmt: skip
 
 
 def _records(file: LineFile, delimiter: str) -> Iterator[list[str]]:

@@ -31,6 +31,8 @@ const percent = (share) => {
   return `${value >= 10 ? value.toFixed(0) : value >= 0.1 ? value.toFixed(1) : value.toPrecision(1)}%`;
 };
 
+const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+
 const signed = (rho) => `${rho < 0 ? "−" : "+"}${Math.abs(rho).toFixed(2)}`;
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);

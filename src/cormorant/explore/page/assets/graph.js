@@ -102,7 +102,7 @@ class Graph {
     this.edges.replaceChildren(...this.paths(shown));
     this.emphasis.replaceChildren(...this.paths(ofSelected, 1));
     this.svg.classList.toggle("focused", state.selected !== null || state.matches !== null);
-    byId("edge-count").textContent = `${shown.length.toLocaleString("en")} ${shown.length === 1 ? "pair" : "pairs"}`;
+    byId("edge-count").textContent = counted(shown.length, "pair");
   }
 
   /** One path for each sign and step of strength: few elements, however many edges. */

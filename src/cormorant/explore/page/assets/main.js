@@ -3,9 +3,9 @@
 function startHeading() {
   document.title = DATA.title;
   byId("title").textContent = DATA.title;
-  const size = DATA.nRows === null ? "" : `${DATA.nRows.toLocaleString("en")} rows, `;
+  const size = DATA.nRows === null ? "" : `${counted(DATA.nRows, "row")}, `;
   const used = `${DATA.sticks.inUse} of ${DATA.sticks.weights.length} components in use`;
-  byId("summary").textContent = `${DATA.model}: ${size}${DATA.nColumns.toLocaleString("en")} columns, ${used}`;
+  byId("summary").textContent = `${DATA.model}: ${size}${counted(DATA.nColumns, "column")}, ${used}`;
 }
 
 function startTabs() {
