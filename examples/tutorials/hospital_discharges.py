@@ -116,18 +116,19 @@ for line in pairs.itertuples():
 figures.correlation_heatmap(model, among=20)
 
 # %% [markdown]
-# Most positive pairs are plausible: lipids and diabetes with bypasses, thin bones with failing minds, reflux with chronic
-# pain, sepsis with urinary infections. So are the negative ones, but look for the reason behind them. Suicidal thoughts
-# do not protect the heart: in this survey the median age of discharges with them is 38 years, that of discharges with
-# heart failure 76. Reflux (64) "avoids" kidney failure (73) in the same way. **Age is not in the model**, nor is the
-# reason for the stay, so a correlation between components can be nothing more than a common cause. The survey has age
-# and sex, and a model can be [told of them](../models/covariates.md): the least one should do before believing such a
-# pair.
+# Most positive pairs are plausible: lipids and diabetes with bypasses, thin bones with failing minds, reflux with
+# chronic pain, sepsis with urinary infections. So are the negative ones, but look for the reason behind them. Suicidal
+# thoughts do not protect the heart: in this survey the median age of discharges with them is 38 years, that of
+# discharges with heart failure 76. Reflux (64) "avoids" kidney failure (73) in the same way. **Age is not in the
+# model**, nor is the reason for the stay, so a correlation between components can be nothing more than a common cause.
+# The survey has age and sex, and a model can be [told of them](../models/covariates.md): the least one should do before
+# believing such a pair.
 #
-# Nor must components that go together meet. The third pair is of mothers and newborns, and no discharge in the survey has
-# the first code of the one (a delivery) with the birth codes of the other: a child's stay is another row. Probably they
-# are close because both keep away from everything else. Other components are alike (the first pair is of two with coronary
-# disease at the top), and correlations between near-twins say how one pattern was cut, not how two conditions meet.
+# Nor need components that go together meet. The third pair is of mothers and newborns, and no discharge in the survey
+# has the first code of the one (a delivery) with the births of the other: a child's stay is another row. Probably they
+# are close because both keep away from everything else. Other components are alike (the first pair is of two with
+# coronary disease at the top), and correlations between near-twins say how one pattern was cut, not how two conditions
+# meet.
 #
 # ## What a code list suggests next
 #

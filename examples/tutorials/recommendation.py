@@ -75,9 +75,9 @@ print(pd.DataFrame(scores).T.to_string())
 
 # %% [markdown]
 # Both models find half as many hidden films again as a list of what is popular, and the correlated one is a little
-# ahead: by less than a hundredth in recall, by two hundredths in NDCG. That is one split of a hundred people; what another
-# would change was not measured, so do not lean on a hundredth. The summary: factorising helps much, correlations at most
-# a little on data as small as these.
+# ahead: by less than a hundredth in recall, by two hundredths in NDCG. That is one split of a hundred people; what
+# another would change was not measured, so do not lean on a hundredth. The summary: factorising helps much,
+# correlations at most a little on data as small as these.
 #
 # ## The tastes
 
