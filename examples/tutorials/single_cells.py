@@ -152,7 +152,7 @@ figures.correlation_heatmap(model, among=15)
 
 # %% [markdown]
 # T cells with what they share, and stem cells with what becomes of them, each stand together, and the program of B
-# cells (2) beside that of presenting antigens (10). A sorted cell is of one kind, so for such cells the correlations mostly
+# cells (2) beside that of presenting antigens (10). A sorted cell is of one kind, so the correlations mostly
 # restate the types: a check, not a discovery. What is beyond types is between them: the program of JUN, DUSP1 and CCL5
 # (4) goes with that of natural killer cells (1) but is in cytotoxic and memory T cells too, as the figure before this
 # one shows. Correlations become interesting where cells are mixed or on their way from one type to
