@@ -135,10 +135,10 @@ figures.correlation_heatmap(model, among=30)
 figures.sorted_weights(model)
 
 # %% [markdown]
-# Forty-nine of fifty are in use, and the weights fall without a step that would say "here it ends". Do not take the
-# number for a discovery. It depends on the truncation (with 200 the sampler used 179, see the
-# [benchmarks](../benchmarks/paper_table.md)), and a sampler seldom empties a component that it began with. Were all
-# in use, the fit would warn that the truncation may be too low.
+# Forty-nine of fifty are in use, the fewest that together hold 99% of the words, and the weights fall without a step
+# that would say "here it ends". Do not take the number for a discovery. The truncation decides it (with 200 it is more
+# than three times as large, see the [benchmarks](../benchmarks/paper_table.md)), and a sampler seldom empties a
+# component that it began with. Were all in use, the fit would warn that the truncation may be too low.
 #
 # ## Does the model make such data?
 #
