@@ -2,7 +2,8 @@
 
     python examples/exploration_figures.py [FOLDER]
 
-fits HGP and CNPF (about two minutes on two cores) and writes a picture of each kind to docs/figures/explore, or FOLDER.
+fits HGP and CNPF, scores and checks them (about four minutes on two cores that had other work, too), and writes a
+picture of each kind to docs/figures/explore, or FOLDER.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def graph(tab: Any) -> None:
 
 def component(tab: Any) -> None:
     """A component with what goes together with it and what avoids it."""
-    tab.locator(".node").nth(6).click()
+    tab.locator(".node").nth(20).click()
     tab.mouse.move(0, 0)
 
 

@@ -61,9 +61,9 @@ figures.model_comparison(found.table())
 # helps, correlations help more. That is what one would expect: from a few words about a court the correlated model
 # knows not only that there will be more about courts, but also that police and trials are likely and recipes are not.
 #
-# Two cautions. HGP uses 23 components, the others more than 40, so part of the distance to it is a matter of numbers;
-# the scaled HGP uses 44, more than CNPF's 41, so the gain over that one is not. And one split with one seed is no
-# proof; the [benchmarks](../benchmarks/paper_table.md) have larger truncations, other data, and longer runs.
+# Two cautions. HGP uses 30 components, the others 49 each, so part of the distance to it is a matter of numbers; the
+# gain over the scaled HGP is not. And one split with one seed is no proof; the
+# [benchmarks](../benchmarks/paper_table.md) have larger truncations, other data, and more chains.
 #
 # ## What the components are
 #
@@ -77,8 +77,8 @@ listed["top_columns"] = listed["top_columns"].str.join(" ")
 print(listed.drop(columns="weight").to_string(index=False))
 
 # %% [markdown]
-# Some components are subjects (police, sport, companies), others are ways of writing: the largest one is how officials
-# are quoted, another, further down, how people think and feel. Both are real patterns of counts. Whether a component
+# Some components are subjects (courts, elections, medicine), others are ways of writing: the largest one is how people
+# talk of what they feel, the second how a life is told. Both are real patterns of counts. Whether a component
 # hangs together can be measured: NPMI is the mean association of its top ten words over articles, here over those that
 # the fit has not seen. 0 is what independent words have, 1 words that only ever come together.
 
@@ -91,9 +91,9 @@ print(together.head(5).to_string(index=False))
 print(together.tail(5).to_string(index=False))
 
 # %% [markdown]
-# The best are as good as one could wish. The worst hold a thousandth of the counts or less: leftovers that the
-# sampler carries along. Shares and coherence belong beside every list of components; the tables below look at the
-# heavily used ones only.
+# The best are as good as one could wish. The worst hold about a hundredth of the counts each, and the top words of the
+# last one meet no more often than by chance. Size alone does not tell: the best of all is as small. Shares and
+# coherence belong beside every list of components; the tables below leave out the least used.
 #
 # ## Which go together, which avoid each other
 #
@@ -123,8 +123,9 @@ figures.correlation_graph(model, among=30)
 figures.correlation_heatmap(model, among=30)
 
 # %% [markdown]
-# The tightly connected groups with a few links between them, which the paper describes, are there: sport; war and
-# diplomacy; crime and courts; elections, bills and taxes; companies, prices and shops; books, films and music.
+# The tightly connected groups with a few links between them, which the paper describes, are there: war, diplomacy and
+# elections; crime and courts; bills, taxes and public money; companies, prices and jobs; films, music and art; food and
+# the countryside. Sport, one component of these thirty, goes with how people talk (0).
 #
 # ## How many components are there?
 #
@@ -134,10 +135,10 @@ figures.correlation_heatmap(model, among=30)
 figures.sorted_weights(model)
 
 # %% [markdown]
-# Some forty of fifty are in use, and the weights fall without a step that would say "here it ends". Do not take the
-# number for a discovery. It depends on the truncation (with 200 the sampler used 179, see the
-# [benchmarks](../benchmarks/paper_table.md)), and a sampler seldom empties a component that it began with. Were all
-# in use, the fit would warn that the truncation may be too low.
+# Forty-nine of fifty are in use, the fewest that together hold 99% of the words, and the weights fall without a step
+# that would say "here it ends". Do not take the number for a discovery. The truncation decides it (with 200 it is more
+# than three times as large, see the [benchmarks](../benchmarks/paper_table.md)), and a sampler seldom empties a
+# component that it began with. Were all in use, the fit would warn that the truncation may be too low.
 #
 # ## Does the model make such data?
 #

@@ -79,11 +79,11 @@ for line in listed.itertuples():
     print(f"{line.component:3d} {line.share:6.1%}  {' '.join(line.top_columns)}")
 
 # %% [markdown]
-# Read such a list with the genes that one knows. CD79A, CD79B and HLA-DRA mark B cells (two components share them);
-# GNLY, GZMB and NKG7 natural killer cells; CCL5 and GZMK cytotoxic ones; S100A8, LYZ and CST3 monocytes; CD3D, CD3E
-# and CD8B T cells; SPINK2, PRSS57 and CYTL1 stem cells and what becomes of them. Others are programs that types
-# share, such as JUN, JUNB and DUSP2, which cells switch on when they are handled, in life or on the way into the
-# machine. Some of the small ones are not easy to name.
+# Read such a list with the genes that one knows. CD79A, CD79B and MS4A1 mark B cells; GNLY, GZMB and NKG7 natural
+# killer cells; S100A8, LYZ and CST3 monocytes; CD3D and CD3E T cells, CD8B some of them; SPINK2, PRSS57 and CYTL1 stem
+# cells and what becomes of them. Others are programs that types share, such as JUN, FOS and DUSP1, which cells switch
+# on when they are handled, in life or on the way into the machine, or HLA-DPA1 and HLA-DRA, with which cells present
+# antigens. The small ones are not easy to name.
 #
 # ## Where scanpy expects things
 #
@@ -127,9 +127,9 @@ for name, space in {"programs": adata.obsm["X_shares"], "principal components": 
 print(pd.DataFrame(scores).T.to_string())
 
 # %% [markdown]
-# The principal components are ahead on the five populations and all but level on the ten types, six of which are T
+# The principal components are ahead on the five populations, and a little behind on the ten types, six of which are T
 # cells of different kinds, hard to tell by RNA. Neither side was tuned, and k-means has its own preferences; but
-# going from thirty numbers without a meaning to fifteen that have one was not free here.
+# going from thirty numbers without a meaning to fifteen that have one was not free on the populations.
 #
 # ## Which program is in which cells
 
@@ -151,10 +151,10 @@ fig.colorbar(image, label="mean share of a cell")
 figures.correlation_heatmap(model, among=15)
 
 # %% [markdown]
-# T cells and what they share, the two components of B cells, and stem cells with what becomes of them each stand
-# together, and the cytotoxic program beside the natural killer cells'. A sorted cell is of one kind, so for such
-# cells the correlations mostly restate the types: a check, not a discovery. What is beyond types is between them: the
-# program of CCL5 and GZMK goes with the natural killer cells but is in cytotoxic and memory T cells too, as the
-# figure before this one shows. Correlations become interesting where cells are mixed or on their way from one type to
+# T cells with what they share, and stem cells with what becomes of them, each stand together, and the program of B
+# cells (2) beside that of presenting antigens (10). A sorted cell is of one kind, so the correlations mostly
+# restate the types: a check, not a discovery. What is beyond types is between them: the program of JUN, DUSP1 and CCL5
+# (4) goes with that of natural killer cells (1) but is in cytotoxic and memory T cells too, as the figure before this
+# one shows. Correlations become interesting where cells are mixed or on their way from one type to
 # another, or where rows are pieces of tissue. One short chain (R-hat above 2) is enough for a picture, not for an
 # interval.

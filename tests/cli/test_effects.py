@@ -144,14 +144,18 @@ def test_a_comparison_says_who_takes_covariates(cormorant, counts_file, table_fi
     assert ran.json["parameters"]["formula"] == "~ age"
     ran = cormorant("compare", counts_file, "--models", "hgp,hdp", *SMALL[:2], "--covariates", table_file)
     assert ran.code == 2
-    assert "--covariates do nothing here: hgp, hdp take none; leave them out, or fit cnpf, softplus-cnpf" in ran.err
+    assert (
+        "--covariates do nothing here: hgp, hdp take none; leave them out, or fit one of cnpf, softplus-cnpf" in ran.err
+    )
 
 
 @pytest.mark.parametrize("model", ["hgp", "ibp"])
 def test_models_that_take_no_covariates(cormorant, counts_file, table_file, tmp_path, model):
     ran = cormorant("fit", counts_file, "--model", model, "--covariates", table_file, "--out", tmp_path / "f")
     assert ran.code == 2
-    assert ran.err.startswith(f"error: --covariates do nothing here: {model} takes none; leave them out, or fit cnpf")
+    assert ran.err.startswith(
+        f"error: --covariates do nothing here: {model} takes none; leave them out, or fit one of cnpf"
+    )
 
 
 def test_simulated_covariates_are_a_table(cormorant, tmp_path):

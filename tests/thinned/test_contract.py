@@ -19,11 +19,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.Truncation
 class WithoutBeingTold(ThinnedPoissonFactorization):
     """scikit-learn's checks know nothing of covariates, so every row has the same; their numbers are rounded."""
 
-    def _learn_encoding(self, covariates, n_rows, first):
-        super()._learn_encoding(np.zeros((n_rows, 1)), n_rows, first)
+    def _learn_encoding(self, covariates, counts, first):
+        super()._learn_encoding(np.zeros((counts.n_rows, 1)), counts, first)
 
-    def _theta(self, covariates, n_rows):
-        return super()._theta(np.zeros((n_rows, 1)), n_rows)
+    def _theta(self, covariates, counts):
+        return super()._theta(np.zeros((counts.n_rows, 1)), counts)
 
     def _to_rows(self, counts, *known):
         return super()._to_rows(as_counts(np.rint(counts.tocsr().toarray())), *known)

@@ -37,7 +37,7 @@ _WORDS = {
     "prepare --query 'UNPIVOT source ON * EXCLUDE FIRST', where FIRST names its first column",
     "X must be given": "--counts must be given",
     "fit(X, covariates=...) with": "cormorant fit --covariates TABLE --model",
-    "CNPF, SoftplusCNPF or DILN": "cnpf, softplus-cnpf or diln",
+    "CNPF, SoftplusCNPF, DILN or ThinnedPoissonFactorization": "cnpf, softplus-cnpf, diln or thinned",
     "set validation to": "set --validation to",
     "whole number or None (-1": "whole number (-1",
     "Choose them by name: as_counts(X).columns(model.column_names_).": "Read their source again by cormorant prepare "

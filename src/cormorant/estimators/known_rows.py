@@ -26,7 +26,7 @@ class CovariatesMixin:
         if covariates is not None and not self.model.takes_covariates:
             raise ValueError(
                 f"covariates move components through their locations, and {type(self).__name__} has none; "
-                "fit CNPF, SoftplusCNPF or DILN."
+                "fit CNPF, SoftplusCNPF, DILN or ThinnedPoissonFactorization."
             )
         if covariates is None and self.model.needs_covariates:
             raise ValueError(
