@@ -19,7 +19,7 @@ from cormorant.inference import fit as loop
 from cormorant.inference.diagnostics import effective_sample_size, split_rhat
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import RowDraws
-from cormorant.inference.rows import Rows
+from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import Globals, State
@@ -125,7 +125,7 @@ def side_by_side(
             runs[number] = Run(begun)
             if not begun.interrupted:
                 end, collector = go_on(begun, own, watch, label)
-                runs[number] = Run(begun, _placed(end, label), collector)
+                runs[number] = Run(_forgetful(begun), _placed(_forgetful(end), label), collector)
         finally:  # after an error, too: nobody asks for it before the chains beside it have ended
             if number not in runs or runs[number].end is None or runs[number].last.interrupted:
                 ended.set()
@@ -141,6 +141,11 @@ def side_by_side(
 def _placed(outcome: loop.Outcome, where: str) -> loop.Outcome:
     """An interrupt is told with the place that it came at."""
     return replace(outcome, reason=f"{where}: {outcome.reason}") if outcome.interrupted else outcome
+
+
+def _forgetful(outcome: loop.Outcome) -> loop.Outcome:
+    """The same without where its rows ended, which many chains would hold on to to the end."""
+    return replace(outcome, memory=RowMemory(0))
 
 
 def _interrupted(outcome: loop.Outcome) -> loop.Outcome:
