@@ -133,6 +133,7 @@ def test_interruption_ends_it_quietly():
         stderr=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[1],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     assert process.stdout is not None
     port = int(process.stdout.readline().rsplit(":", 1)[1].strip("/\n"))
