@@ -286,7 +286,11 @@ def test_an_interrupt_ends_chains_that_run_side_by_side(truth):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     model = CNPF(5, n_chains=2, n_sweeps=100_000, n_samples=50_000, n_jobs=2, random_state=0, callbacks=[press])
-    quietly_fit(model, truth.counts)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        quietly_fit(model, truth.counts)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert model.interrupted_
     assert "interrupted" in model.stop_reason_
     assert np.isfinite(model.perplexity(truth.counts, 0.5))

@@ -179,7 +179,7 @@ class TestRows:
             prior = stats.dirichlet(g.weights)
             assert_allclose(found.mean[0], prior.mean())
             assert_allclose(found.variance[0], prior.var())
-        with pytest.raises(ValueError, match="must have a row with counts"):
+        with pytest.raises(ValueError, match="must have entries above zero"):
             rows.with_counts()
 
     @pytest.mark.parametrize("model", NORMALISED)

@@ -120,6 +120,6 @@ def test_a_sample_never_holds_less_than_nothing():
 
 def test_starts_follow_the_size_of_the_data():
     assert starts_to_try(10_000, 200) == [(0.5, 200), (0.0, 200), (0.5, 50), (0.0, 50)]
-    assert starts_to_try(5_000, 30) == [(0.5, 90)]
+    assert starts_to_try(5_000, 30) == [(0.5, 30), (0.0, 30)]
     assert starts_to_try(500, 20) == [(0.5, 60), (0.5, 60)]
     assert starts_to_try(500, 80) == [(0.5, 240), (0.5, 240), (0.5, 20)]
