@@ -27,9 +27,10 @@ OPTIONS: Any = {
 }
 compiled = numba.njit(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
-inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+UNWRAPPED: Any = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = numba.njit(**UNWRAPPED)
 # The same for sums whose order matters.
-in_order = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "fastmath": False})
+in_order = numba.njit(**UNWRAPPED | {"fastmath": False})
 # For the innermost of them, whose loops would not be vectorised if they were called.
 inlined = numba.njit(inline="always", **OPTIONS | {"cache": False})
 

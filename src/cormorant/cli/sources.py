@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cormorant._words import counted
+from cormorant._words import sized
 from cormorant.cli.records import read_record
 
 if TYPE_CHECKING:
@@ -62,4 +62,4 @@ def refuse_features(model: Any, what: str) -> None:
 
 def describe(counts: Counts) -> str:
     """Size in words."""
-    return f"{counted(counts.n_rows, 'row')} x {counted(counts.n_columns, 'column')}, {counted(counts.nnz, 'nonzero')}"
+    return sized(counts)

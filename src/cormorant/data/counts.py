@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cormorant._words import counted
+from cormorant._words import sized
 from cormorant.data.canonical import CSR, canonical_csr, narrowed
 from cormorant.data.errors import DataError
 from cormorant.data.names import Names, checked_names, first_names, label, positions, take
@@ -207,8 +207,7 @@ class Counts:
     def __repr__(self) -> str:
         kind = "whole numbers" if self.is_integer else "real numbers"
         names = first_names("rows", self.row_names) + first_names("columns", self.column_names)
-        size = f"{counted(self.n_rows, 'row')} x {counted(self.n_columns, 'column')}, {counted(self.nnz, 'nonzero')}"
-        return f"Counts({size}, total {self.total:,}, {kind}{names})"
+        return f"Counts({sized(self)}, total {self.total:,}, {kind}{names})"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         csr = CSR(state["indptr"], state["indices"], state["data"])

@@ -168,7 +168,7 @@ def run_chain(
     memory = start.memory.handed_over(
         lambda kept: RowDraws(kept.n.astype(float), kept.mean.astype(float)), rows.counts.row_totals()
     )
-    plan = Plan(rows.n_rows, rows.n_rows, min(rows.n_rows, rows.block_size), None)
+    plan = Plan.of_all(rows.n_rows, rows.block_size)
     settings = loop.Settings(chains.n_sweeps, 0.0, 1, "nothing", unit="sweep")
     state = gibbs.begin(start.state.globals, rng)
     end = loop.run(gibbs, state, rows, plan, settings, rng, callbacks=[collector, callback], stage=stage, memory=memory)

@@ -22,7 +22,7 @@ from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.prediction import PredictionMixin
-from cormorant.estimators.progress import progress_bars
+from cormorant.estimators.progress import bars_of
 from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
 from cormorant.inference.ahead import compile_ahead
@@ -255,7 +255,7 @@ class Factorization(
         runs: list[Run] = []
         if not first.interrupted:
             compilation.wait()
-            with self._bars() as bars:
+            with bars_of(self) as bars:
                 runs = run_chains(gibbs, first, start, rows, wanted, rng, [*bars.values(), *self.callbacks])
         if not any(run.end for run in runs):  # interrupted before any chain: what the first start found is a fit, too
             self.inference_ = "structured"
@@ -296,9 +296,6 @@ class Factorization(
         learned = {"a0": self.a0 is None, "sigma_l2": self.sigma_l2 is None and not linear}
         return replace(hyper, **{name: getattr(state.globals.hyper, name) for name, is_so in learned.items() if is_so})
 
-    def _bars(self):
-        return progress_bars([self.model.name]) if self.verbose else nullcontext({})
-
     def _run(
         self,
         scheme: Scheme,
@@ -320,7 +317,7 @@ class Factorization(
         title = "the bound" if self._has_bound else "the approximate bound"
         epochs = max_epochs or self.max_epochs
         settings = loop.Settings(epochs, self.tol, self.patience, watch, check_every, title)
-        with self._bars() if callbacks is None else nullcontext({}) as bars:
+        with bars_of(self) if callbacks is None else nullcontext({}) as bars:
             callbacks = [*bars.values(), *self.callbacks] if callbacks is None else callbacks
             judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []

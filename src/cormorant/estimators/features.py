@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
 
@@ -21,7 +20,7 @@ from cormorant.estimators.feature_prediction import FeaturePredictionMixin
 from cormorant.estimators.feature_storage import FeatureStorageMixin
 from cormorant.estimators.fitted import warn_if_truncated
 from cormorant.estimators.parameters import make_generator
-from cormorant.estimators.progress import progress_bars
+from cormorant.estimators.progress import bars_of
 from cormorant.inference import fit as loop
 from cormorant.inference.features import start as starts
 from cormorant.inference.features.gibbs import Chain, FeatureGibbs
@@ -102,7 +101,7 @@ class FeatureModel(
         table = to_table(self, X, mask, self.likelihood, reset=True)
         self.column_names_ = _column_names(X)
         rng = make_generator(self.random_state)
-        with single_blas_thread(), self._bars() as bars:
+        with single_blas_thread(), bars_of(self) as bars:
             callbacks = [*bars.values(), *self.callbacks]
             (self._sample if self.inference == "gibbs" else self._solve)(table, rng, callbacks)
         self.n_rows_seen_ = table.n_rows
@@ -117,9 +116,6 @@ class FeatureModel(
     def _samples_counts(self) -> bool:
         """Whether a fit of whole numbers would sample."""
         return self.inference == "gibbs"
-
-    def _bars(self):
-        return progress_bars([self.model.name]) if self.verbose else nullcontext({})
 
     def _given(self) -> starts.Given:
         numbers = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +41,11 @@ def progress_bars(labels: Sequence[str], console: Console | None = None) -> Iter
         yield {label: _follow(bars, f"{label:{width}}") for label in labels}
         for task in bars.tasks:  # a fit that stopped early is over too
             bars.update(task.id, total=task.completed)
+
+
+def bars_of(estimator: Any) -> AbstractContextManager[dict[str, Callback]]:
+    """The bar of an estimator's own fit, if it is to show one."""
+    return progress_bars([estimator.model.name]) if estimator.verbose else nullcontext({})
 
 
 class Wording:

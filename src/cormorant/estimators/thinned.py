@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -22,7 +21,7 @@ from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.parameters import Chains, check_callbacks, check_count, check_number, make_generator
 from cormorant.estimators.prediction import PredictionMixin
-from cormorant.estimators.progress import progress_bars
+from cormorant.estimators.progress import bars_of
 from cormorant.estimators.thinned_chains import ThinnedFit, mean_atoms, sampled_correlation
 from cormorant.estimators.thinned_storage import ThinnedStorageMixin
 from cormorant.inference import fit as loop
@@ -148,7 +147,7 @@ class ThinnedPoissonFactorization(
         assert rows.covariates is not None  # `_learn_encoding` insists on them
         size = Chains(self.n_chains, self.n_sweeps, self.n_samples)
         work = ThinnedFit(self._gibbs(), rows, self._hyper(), self.n_components, size)
-        with single_blas_thread(), self._bars() as bars:
+        with single_blas_thread(), bars_of(self) as bars:
             runs = work.run(make_generator(self.random_state), [*bars.values(), *self.callbacks])
             if not runs:  # interrupted before there was anything
                 raise KeyboardInterrupt
@@ -186,9 +185,6 @@ class ThinnedPoissonFactorization(
 
     def _gibbs(self) -> ThinnedGibbs:
         return ThinnedGibbs(select_backend(self.n_jobs), learns_a0=self.a0 is None)
-
-    def _bars(self):
-        return progress_bars([self.model.name]) if self.verbose else nullcontext({})
 
     def _finish(self, chains: list[list[ThinnedGlobals]], covariance: np.ndarray) -> None:
         """Public attributes, the components in falling order of the counts that they hold."""

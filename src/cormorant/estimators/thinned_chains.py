@@ -58,8 +58,7 @@ class ThinnedFit:
 
     @property
     def _plan(self) -> Plan:
-        n_rows = self.rows.n_rows
-        return Plan(n_rows, n_rows, min(n_rows, self.rows.block_size), None)
+        return Plan.of_all(self.rows.n_rows, self.rows.block_size)
 
     def _start(self, rng: np.random.Generator, callback: loop.Callback) -> loop.Outcome:
         """A factorisation without correlations, a surplus of components merged."""

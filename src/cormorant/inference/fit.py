@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cormorant._words import counted
 from cormorant.inference.batch import Batch
 from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import RowMemory, Rows
@@ -190,8 +191,7 @@ def run(
                 reason = patience.reason(epoch)
                 break
     except KeyboardInterrupt:
-        number = f"{len(history)} {settings.unit}{'' if len(history) == 1 else 's'}"
-        reason = f"interrupted after {number}; the state so far is kept"
+        reason = f"interrupted after {counted(len(history), settings.unit)}; the state so far is kept"
         interrupted = True
     logger.info("%s", reason)
     return Outcome(best, tuple(history), reason, memory, interrupted)

@@ -38,6 +38,11 @@ class Plan:
     block_size: int
     schedule: RobbinsMonro | None  # None: every step takes the new statistics whole
 
+    @classmethod
+    def of_all(cls, n_rows: int, block_size: int) -> Plan:
+        """Every step visits every row, in blocks."""
+        return cls(n_rows, n_rows, min(n_rows, block_size), None)
+
     @property
     def is_full(self) -> bool:
         """Whether a step visits every row."""

@@ -46,7 +46,7 @@ class Given:
 
 def full_plan(n_rows: int) -> Plan:
     """Every step visits every row, in blocks."""
-    return Plan(n_rows, n_rows, min(n_rows, BLOCK), None)
+    return Plan.of_all(n_rows, BLOCK)
 
 
 def make_priors(likelihood: str, table: Table) -> FeaturePriors:
