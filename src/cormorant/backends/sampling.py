@@ -1,7 +1,7 @@
 """Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` and `search` is not looked at: a change there needs a change here (this number will do): 7.
+from `random` and `search` is not looked at: a change there needs a change here (this number will do): 8.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from cormorant.backends import random, scanning, stacks
 from cormorant.backends.compiled import Threads, compiled
 from cormorant.backends.logistic import exp_negative, log_positive
 from cormorant.backends.scanning import CountTable
-from cormorant.backends.search import LANES, ZERO, find, pad, sum_up
+from cormorant.backends.search import ZERO, find, pad, room, sum_up
 
+TOGETHER = 16  # entries of a row whose sums are made at a time
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
 
 
@@ -23,37 +24,36 @@ ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by co
 def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c):
     """Each count of an entry to component k with probability ~ x_k a_k; many at a time by binomials.
 
-    All sums of a row come first: between them there is nothing that a processor would have to guess.
+    A few entries' sums come first: between them there is nothing that a processor would have to guess.
     """
     n_components, by_column = n.shape[1], len(c) > 0
-    longest = 0
+    sums, normaliser = room(TOGETHER, atoms), np.zeros(TOGETHER, np.float32)
     for u in range(first, last):
-        longest = max(longest, indptr[u + 1] - indptr[u])
-    sums, normaliser = np.zeros((longest, x.shape[1] // LANES), np.float32), np.zeros(longest, np.float32)
-    for u in range(first, last):
-        s, begin, length = random.stream(seed, ids[u]), indptr[u], indptr[u + 1] - indptr[u]
-        for j in range(length):
-            normaliser[j] = sum_up(x, u, atoms, indices[begin + j], ZERO, sums, j)
-        for j in range(length):
-            i, z, left = indices[begin + j], normaliser[j], counts[begin + j]
-            if left <= ONE_BY_ONE:
-                for _ in range(left):
-                    target = np.float32(random.uniform(s)) * z
-                    k = min(find(x, u, atoms, i, ZERO, sums, j, target), n_components - 1)
-                    n[u, k] += 1
-                    if by_column:
-                        c[i, k] += 1
-            else:
-                for k in range(n_components):
-                    q = x[u, k] * atoms[i, k]
-                    share = left if k == n_components - 1 else random.binomial(s, left, min(q / z, 1.0))
-                    n[u, k] += share
-                    if by_column:
-                        c[i, k] += share
-                    left -= share
-                    z -= q
-                    if left == 0:
-                        break
+        s = random.stream(seed, ids[u])
+        for begin in range(indptr[u], indptr[u + 1], TOGETHER):
+            end = min(begin + TOGETHER, indptr[u + 1])
+            for j in range(begin, end):
+                normaliser[j - begin] = sum_up(x, u, atoms, indices[j], ZERO, sums, j - begin)
+            for j in range(begin, end):
+                i, z, left = indices[j], normaliser[j - begin], counts[j]
+                if left <= ONE_BY_ONE:
+                    for _ in range(left):
+                        target = np.float32(random.uniform(s)) * z
+                        k = min(find(sums, j - begin, target), n_components - 1)
+                        n[u, k] += 1
+                        if by_column:
+                            c[i, k] += 1
+                else:
+                    for k in range(n_components):
+                        q = x[u, k] * atoms[i, k]
+                        share = left if k == n_components - 1 else random.binomial(s, left, min(q / z, 1.0))
+                        n[u, k] += share
+                        if by_column:
+                            c[i, k] += share
+                        left -= share
+                        z -= q
+                        if left == 0:
+                            break
 
 
 @compiled

@@ -1,7 +1,7 @@
 """A compiled scan over counts, one after the other: each leaves its component and draws one given all the others.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` and `search` is not looked at: a change there needs a change here (this number will do): 4.
+from `random` and `search` is not looked at: a change there needs a change here (this number will do): 5.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from cormorant.backends import random
 from cormorant.backends.compiled import compiled
-from cormorant.backends.search import LANES, fetch, find, padded, sum_up
+from cormorant.backends.search import fetch, find, padded, room, sum_up
 
 LARGEST = 2**24  # counts of a column: up to here whole numbers are exact in single precision
 AHEAD = 2  # entries between asking for their column of the table and needing it
@@ -23,7 +23,7 @@ LEAST = 1e-18  # of a row's largest: what would vanish beside it is kept just vi
 class CountTable:
     """How many counts of each column are with each component; a scan changes it in place."""
 
-    cells: np.ndarray  # columns x components in single precision, with zeros at the end, so that sums come in fours
+    cells: np.ndarray  # columns x components in single precision, with zeros that fill the last vector
     totals: np.ndarray  # components: sums over the columns
 
     @classmethod
@@ -53,7 +53,7 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
     """
     n_components, learns = n.shape[1], len(cells) > 0
     divides = learns and not is_fresh
-    h, sums = np.zeros((1, table.shape[1]), np.float32), np.zeros((1, table.shape[1] // LANES), np.float32)
+    h, sums = np.zeros((1, table.shape[1]), np.float32), room(1, table)
     rest, scaled = np.empty(n_components), np.empty(n_components)
     for u in range(first, last):
         s, top = random.stream(seed, ids[u]), 0.0
@@ -77,7 +77,7 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
                     h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
                 total = sum_up(h, 0, table, i, a, sums, 0)
                 target = np.float32(random.uniform(s)) * total
-                k = min(find(h, 0, table, i, a, sums, 0, target), n_components - 1)
+                k = min(find(sums, 0, target), n_components - 1)
                 z[t] = k
                 if learns:
                     cells[i, k] += 1
