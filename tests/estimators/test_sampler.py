@@ -88,7 +88,7 @@ def test_saving_keeps_the_samples(fitted, truth, tmp_path):
 
 def test_the_variance_of_levels_is_learned_unless_it_is_given(truth, tmp_path):
     """The truth is .25, and to begin with it is 10."""
-    few = {"n_components": 4, "n_dims": 3, "n_chains": 1, "n_sweeps": 60, "random_state": 0}
+    few = {"n_components": 4, "n_dims": 3, "n_chains": 1, "n_sweeps": 120, "random_state": 0}
     learned = quietly_fit(CNPF(**few), truth.counts)
     drawn = [sample.rest.hyper.sigma_m2 for sample in learned.samples_[0]]
     assert len(set(drawn)) == len(drawn)
@@ -307,7 +307,7 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 50), (20_000, 8, 50), (40_000, 4, 30), (10**6, 2, 30)]
+    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 70), (20_000, 8, 70), (40_000, 4, 40), (10**6, 2, 40)]
 )
 def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
     monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the default, which other tests have less of

@@ -104,7 +104,7 @@ class Joint:
         state, out = State(g, Chain(self.rng)), []
         for _ in range(n):
             table = self.data(state.globals, rows)
-            for _ in range(self.scheme.passes):
+            for _ in range(self.scheme.passes(state)):
                 rows, statistics = self.scheme.local_step(self.scheme.visit(state), table, rows)
                 state = self.scheme.global_step(state, statistics, 1.0)
             out.append(self.summary(state.globals, rows, table))

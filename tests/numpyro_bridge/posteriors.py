@@ -51,7 +51,7 @@ def gibbs_rates(y, name, n_chains, n_sweeps):
         start = start_globals(model, as_counts(y), COMPONENTS, DIMS, HYPER, rng, 0.3)
         state, rows, rates = scheme.begin(start, rng), None, []
         for sweep in range(n_sweeps):
-            for _ in range(scheme.passes):
+            for _ in range(scheme.passes(state)):
                 rows, statistics = scheme.local_step(scheme.visit(state), batch, rows)
                 state = scheme.global_step(state, statistics, 1.0)
             if sweep >= n_sweeps // 5:

@@ -56,7 +56,7 @@ def gibbs_signals(y, likelihood, n_chains, n_sweeps):
         rng = np.random.default_rng(seed)
         state, rows, found = State(start(rng), Chain(rng)), None, []
         for sweep in range(n_sweeps):
-            for _ in range(scheme.passes):
+            for _ in range(scheme.passes(state)):
                 rows, statistics = scheme.local_step(scheme.visit(state), table, rows)
                 state = scheme.global_step(state, statistics, 1.0)
             if sweep >= n_sweeps // 5:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
 from threadpoolctl import threadpool_limits
 
 # Reassociation lets sums use vector registers; NaN and infinity keep their meaning, and come of divisions by zero.
@@ -33,6 +34,8 @@ inner = numba.njit(**UNWRAPPED)
 in_order = numba.njit(**UNWRAPPED | {"fastmath": False})
 # For the innermost of them, whose loops would not be vectorised if they were called.
 inlined = numba.njit(inline="always", **OPTIONS | {"cache": False})
+# For what LLVM is told directly; such functions are called without their first argument, which is Numba's own.
+instruction: Any = intrinsic
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -6,13 +6,14 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+
+from cormorant.backends.compiled import instruction
 
 TO_READ, SOON, DATA = 0, 3, 1  # what LLVM's `prefetch` is told: not to be written, kept close, no instructions
 BYTES, NUMBER = ir.IntType(8).as_pointer(), ir.IntType(32)
 
 
-@intrinsic
+@instruction
 def prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
     """Ask for the cache line of array[row, column], and go on."""
 

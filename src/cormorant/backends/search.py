@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from cormorant.backends.compiled import inlined
+from cormorant.backends.compiled import inlined, instruction
 from cormorant.backends.prefetch import prefetch
 
 LANES = 16
@@ -52,10 +51,10 @@ def room(rows, atoms):
 def fetch(atoms, i):
     """Ask for the atoms of column i: the table of many columns lies outside the processor's caches."""
     for k in range(0, atoms.shape[1], LANES):
-        prefetch(atoms, i, k)  # pyright: ignore[reportCallIssue]  (the first argument is Numba's own)
+        prefetch(atoms, i, k)
 
 
-@intrinsic
+@instruction
 def sum_up(typing_context: Any, x: Any, u: Any, atoms: Any, i: Any, a: Any, sums: Any, j: Any) -> Any:
     """The sums of row u and column i, down the lanes and then along them, into row j of ``sums``; and their total."""
 
@@ -80,7 +79,7 @@ def sum_up(typing_context: Any, x: Any, u: Any, atoms: Any, i: Any, a: Any, sums
     return types.float32(x, types.intp, atoms, types.intp, types.float32, sums, types.intp), generate
 
 
-@intrinsic
+@instruction
 def find(typing_context: Any, sums: Any, j: Any, target: Any) -> Any:
     """The component at which the sums in row j pass the target, which is at most their total.
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FEWEST, MOST = 384, 2048  # rows of the larger trial; in between a twentieth of all
 PASSES, SWEEPS = 4, 4
+TURNS = 2  # a sweep that moves the weights, and one that moves the field
 HEAT = 10  # passes of each start in the race between them
 
 
@@ -152,7 +153,7 @@ def run_trial(estimator: Any, counts: Counts, theta: np.ndarray | None = None) -
     passes = [end.seconds for end in seen if end.stage == last]  # each stage has its own clock
     rest = whole - passes[-1] - (sweeps[-1] if sweeps else 0.0)
     kept = max(end.bytes for end in seen)
-    return Trial(passes[0], _one_more(passes), _one_more(sweeps), max(rest, 0.0), kept, max(most - kept, 0))
+    return Trial(passes[0], _one_more(passes), _one_more(sweeps, TURNS), max(rest, 0.0), kept, max(most - kept, 0))
 
 
 def _count_starts(estimator: Any, counts: Counts, theta: np.ndarray | None) -> int:
@@ -196,9 +197,10 @@ def _fit_shortly(
     return seen
 
 
-def _one_more(ends: list[float]) -> float:
-    """Seconds of a further pass, given when the first ones ended."""
-    return float(np.diff(ends).min()) if len(ends) > 1 else sum(ends)
+def _one_more(ends: list[float], turns: int = 1) -> float:
+    """Seconds of a further pass, given when the first ones ended; so many kinds of them take turns."""
+    steps = np.array(ends[turns:]) - np.array(ends[:-turns])
+    return float(steps.min()) / turns if len(steps) else sum(ends) / max(len(ends), 1)
 
 
 def _held_already() -> float:

@@ -65,13 +65,13 @@ def _is_compiled() -> bool:
 
 
 def sweep() -> None:
-    """One sweep of CNPF over a few rows calls whatever a chain calls, with arrays of the same types."""
+    """Two sweeps of CNPF over a few rows call whatever a chain calls, with arrays of the same types."""
     rng = np.random.default_rng(0)
     rows = Rows(as_counts(rng.poisson(1.0, (8, 5))))
     model, gibbs = MODELS["cnpf"], Gibbs(MODELS["cnpf"], select_backend(1))
     state = gibbs.begin(start_globals(model, rows.counts, 2, 2, Hyperparameters(0.1, 1.0, 0.1, 0.1), rng, 0.5), rng)
     batch = rows.batch(rows.all, gibbs.dtype)
     draws = RowDraws.fresh(rows.n_rows, gibbs.visit(state).design)
-    for _ in range(gibbs.passes):
+    for _ in gibbs.moves:
         draws, total = gibbs.local_step(gibbs.visit(state), batch, draws)
         state = gibbs.global_step(state, total, 1.0)

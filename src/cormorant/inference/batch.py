@@ -80,8 +80,8 @@ class Batch:
         rate = total
         if self.missing is not None:
             assert atoms is not None  # they are never summed out where entries are missing
-            # The floor keeps a row whose every entry is missing at its prior.
-            rate = np.maximum(rate - self.missing @ atoms, 1e-12 * rate)
+            # The floor keeps a row whose every entry is missing at its prior, and 1 / rate finite.
+            rate = np.maximum(rate - self.missing @ atoms, np.maximum(1e-12 * rate, 1e-300))
         if self.exposure is not None:
             rate = self.exposure[:, None] * rate
         return np.log(rate)

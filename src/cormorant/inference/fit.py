@@ -208,7 +208,7 @@ def _epoch(
 ) -> tuple[State, float | None]:
     bounds = []
     for blocks in plan.epoch(rng):
-        for _ in range(scheme.passes):
+        for _ in range(scheme.passes(state)):
             visits = ((index, batches[index]) for index in blocks)
             total = sum_statistics(scheme, state, visits, memory, want_bound)
             total = total * (plan.n_rows / total.n_rows)

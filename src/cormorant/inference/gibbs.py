@@ -1,9 +1,13 @@
 """The exact sampler (section 4.1, x and the atoms' profiles integrated out): each move leaves the posterior as it is.
 
-One sweep is a few passes over the rows, each followed by a draw of what the rows share:
+A sweep is a few passes over the rows, each followed by a draw of what the rows share. Every sweep draws the counts:
 
     counts      z of each count in turn ~ (w_k + n_uk) A_k r / (1 + A_k r) (a0 + c_ki) / (I a0 + C_k);    then a0
+
+and then, by turns, the weights, or the field with what it hangs on: counts are what moves slowly.
+
     weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);             then A, s, v, alpha, c
+
     field       f_u around a Newton step of its log density, accepted or not;                   then sigma_m^2, l'
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
     locations   the log densities of the proposals;                                             then l, sigma_l^2
@@ -21,7 +25,8 @@ counts also draws its mu_u, given x.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -75,29 +80,35 @@ class Gibbs:
         return self.one_by_one and not self.has_missing
 
     @cached_property
-    def moves(self) -> tuple[Move, ...]:
-        """The passes of a sweep, in an order that leaves the posterior as it is (see above)."""
+    def sweeps(self) -> tuple[tuple[Move, ...], ...]:
+        """The passes of a sweep and, where there is a field, of the next: each leaves the posterior as it is."""
         parts = (self.model, self.backend)
-        share = ScanCounts if self.scans else ShareCounts
-        moves: list[Move] = [share(*parts, self.learns_a0, self.has_missing)]
+        share = partial(ScanCounts if self.scans else ShareCounts, *parts, self.learns_a0, self.has_missing)
+        first: list[Move] = [share()]
         if self.has_missing and not self.model.normalised:
-            moves.append(ProposeScale(*parts))
-        moves.append(DrawWeights(*parts) if self.model.normalised else DecideScale(*parts))  # no scale if normalised
-        if self.model.has_field:
-            moves.append(MetropolisField(*parts, self.learns_sigma_m2 and self.model.has_mean))
+            first.append(ProposeScale(*parts))
+        first.append(DrawWeights(*parts) if self.model.normalised else DecideScale(*parts))  # no scale if normalised
+        if not self.model.has_field:
+            return (tuple(first),)
+        learns = self.learns_sigma_m2 and self.model.has_mean
+        second: list[Move] = [share(decides_scale=False), MetropolisField(*parts, learns)]
         if self.model.has_covariates:
-            moves.append(DrawCoefficients(*parts))
+            second.append(DrawCoefficients(*parts))
         if self.model.has_locations and self.model.kernel.places is not None:
-            moves.append(ChoosePlaces(*parts))
+            second.append(ChoosePlaces(*parts))
         elif self.model.has_locations:
             learns = self.learns_sigma_l2 and self.model.kernel.is_linear  # that of another kernel comes with the start
-            moves.append(DecideLocations(*parts, learns))
-        return tuple(moves)
+            second.append(DecideLocations(*parts, learns))
+        return tuple(first), tuple(second)
 
-    @property
-    def passes(self) -> int:
-        """Visits to every row in a sweep."""
-        return len(self.moves)
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The passes of all sweeps until the first comes again."""
+        return tuple(chain.from_iterable(self.sweeps))
+
+    def passes(self, state: State) -> int:
+        """Visits to every row in the sweep that begins here."""
+        return len(self.sweeps[0 if state.n_steps % len(self.moves) == 0 else -1])
 
     @property
     def solver(self) -> Structured:
@@ -112,14 +123,14 @@ class Gibbs:
         return State(g, Chain(atoms.sum(axis=0), rng, atoms))
 
     def _move(self, state: State) -> Move:
-        return self.moves[state.n_steps % self.passes]
+        return self.moves[state.n_steps % len(self.moves)]
 
     def visit(self, state: State) -> Visit:
         """What a pass needs of the state."""
-        g, chain = state.globals, _chain(state)
+        g, own = state.globals, _chain(state)
         move, design = self._move(state), self.solver.design(g)
-        atoms = g.atom_mean if self.scans and state.n_steps == 0 else chain.atoms  # by which counts are first placed
-        view = Visit(g, move, chain.scale, design, chain.rng, atoms, chain.table, chain.proposal)
+        atoms = g.atom_mean if self.scans and state.n_steps == 0 else own.atoms  # by which counts are first placed
+        view = Visit(g, move, own.scale, design, own.rng, atoms, own.table, own.proposal)
         if isinstance(move, ShareCounts) and atoms is not None:
             _ = view.top_atoms  # cached here, once, and not by each block
         return view
@@ -133,8 +144,8 @@ class Gibbs:
 
     def global_step(self, state: State, new: Any, rho: float) -> State:
         """Draw what the rows share."""
-        g, chain = self._move(state).shared(state.globals, _chain(state), new)
-        return replace(state, globals=g, memory=chain, n_steps=state.n_steps + 1)
+        g, own = self._move(state).shared(state.globals, _chain(state), new)
+        return replace(state, globals=g, memory=own, n_steps=state.n_steps + 1)
 
     def bound(self, g: Globals, statistics: object) -> float:
         """A sampler has no bound."""

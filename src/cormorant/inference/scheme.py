@@ -20,8 +20,7 @@ class Variational:
         """What every block of rows needs of the globals."""
         raise NotImplementedError
 
-    @property
-    def passes(self) -> int:
+    def passes(self, state: State) -> int:
         """A step visits its rows once."""
         return 1
 
@@ -83,9 +82,8 @@ class Scheme(Protocol):
         """Precision of the counts, and of what is remembered of a row."""
         ...
 
-    @property
-    def passes(self) -> int:
-        """Steps, each over the same rows, that make a whole one: a sampler takes several."""
+    def passes(self, state: State) -> int:
+        """Steps from here, each over the same rows, that make a whole one: a sampler takes several."""
         ...
 
     def memory(self, rows: Rows) -> RowMemory:

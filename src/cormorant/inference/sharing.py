@@ -45,6 +45,7 @@ class ShareCounts(RowMove):
 
     learns_a0: bool
     has_missing: bool = False
+    decides_scale: bool = True  # whether the passes that follow decide on the scales
 
     def rows(self, view: Visit, batch: Batch, start: RowDraws) -> tuple[RowDraws, CountStatistics]:
         """x_uk ~ Gamma(w_k + n_uk, 1/r(F_uk) + A_k), and each count to a component with probability ~ x_uk a_ki."""
@@ -60,9 +61,14 @@ class ShareCounts(RowMove):
         found = CountStatistics(batch.n_rows, counts)
         if view.sums and self.has_missing:
             found = replace(found, exposure=batch.exposed(x))
-        elif view.sums and not self.model.normalised:
+        elif view.sums and self._proposes:
             found = replace(found, scale=scale_statistics(w + n, log_one, share))
         return RowDraws(n, f), found
+
+    @property
+    def _proposes(self) -> bool:
+        """Whether it proposes scales itself; of entries that are missing it cannot."""
+        return self.decides_scale and not self.model.normalised and not self.has_missing
 
     def _draw_x(self, view: Visit, n: np.ndarray, share: np.ndarray, log_rate: np.ndarray) -> np.ndarray:
         """x given n and f."""
@@ -116,7 +122,8 @@ class ShareCounts(RowMove):
         shape = h.a0 + counts
         g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0) / chain.scale, hyper=h)
         atoms = draw_profiles(shape, self.backend, chain.rng) * chain.scale
-        return g, propose(g, replace(chain, atoms=np.maximum(atoms, TINY)), total.scale)
+        chain = replace(chain, atoms=np.maximum(atoms, TINY))
+        return g, propose(g, chain, total.scale) if self._proposes else chain
 
     def _given_x(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
@@ -171,7 +178,7 @@ class ScanCounts(ShareCounts):
         if self.model.normalised:
             f = self._level(view, f, self._draw_x(view, n, share, log_rate))
         found = CountStatistics(batch.n_rows, 0.0)
-        if view.sums and not self.model.normalised:
+        if view.sums and self._proposes:
             found = replace(found, scale=scale_statistics(view.globals.weights + n, log_one, share))
         return RowDraws(n, f, z), found
 
@@ -184,4 +191,4 @@ class ScanCounts(ShareCounts):
         rate = len(counts) * h.a0 + table.totals
         counts += h.a0
         g = replace(g, atom_shape=counts, atom_rate=rate / chain.scale, hyper=h)
-        return g, chain if self.model.normalised else propose(g, chain, total.scale)
+        return g, propose(g, chain, total.scale) if self._proposes else chain

@@ -130,8 +130,11 @@ class ThinnedGibbs:
 
     backend: Backend
     learns_a0: bool = True
-    passes = 1
     dtype = np.float64
+
+    def passes(self, state: State) -> int:
+        """A sweep visits its rows once."""
+        return 1
 
     def memory(self, rows: Rows) -> RowMemory:
         """A chain goes on from where it was, however much memory that takes."""

@@ -97,8 +97,7 @@ class FeatureGibbs:
         """A chain goes on from where it was, however much memory that takes."""
         return RowMemory(rows.n_rows, None)
 
-    @property
-    def passes(self) -> int:
+    def passes(self, state: State) -> int:
         """Visits to every row in a sweep."""
         return 2 if self.has_field else 1
 
@@ -106,8 +105,9 @@ class FeatureGibbs:
         """What a pass needs of the state."""
         chain: Any = state.memory
         g: Any = state.globals
-        is_field = state.n_steps % self.passes == 1
-        return Visit(g, chain.rng, is_field, state.n_steps < chain.held * self.passes)
+        passes = self.passes(state)
+        is_field = state.n_steps % passes == 1
+        return Visit(g, chain.rng, is_field, state.n_steps < chain.held * passes)
 
     def local_step(self, view: Visit, batch: Table, start: FeatureDraws | None, want_bound: bool = False):
         """Draw what belongs to the rows, and sum what the shared draw needs of them."""

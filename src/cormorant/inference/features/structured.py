@@ -106,8 +106,7 @@ class FeatureStructured:
         """Double precision."""
         return np.float64
 
-    @property
-    def passes(self) -> int:
+    def passes(self, state: State) -> int:
         """A step visits its rows once."""
         return 1
 
