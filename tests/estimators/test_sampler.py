@@ -307,7 +307,7 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 70), (20_000, 8, 70), (40_000, 4, 40), (10**6, 2, 40)]
+    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 60), (20_000, 8, 60), (40_000, 4, 40), (10**6, 2, 40)]
 )
 def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
     monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the default, which other tests have less of

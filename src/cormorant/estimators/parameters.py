@@ -204,7 +204,7 @@ def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_
         "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))
         if n_chains is None
         else n_chains,
-        "n_sweeps": (70 if cells <= MANY_CELLS else 40) if n_sweeps is None else n_sweeps,
+        "n_sweeps": (60 if cells <= MANY_CELLS else 40) if n_sweeps is None else n_sweeps,
         "n_samples": n_samples,
     }
     for name, value in chosen.items():
