@@ -11,10 +11,10 @@ from . import table
 from .choosing import Runner, Score, Trial
 from .packages import PEERS, Setting
 
-PASSES = (1, 2, 5, 10, 20, 50, 100)
-SWEEPS = (10, 30, 100, 300, 1000)
-CTM_SWEEPS = (3, 10, 30, 100)
-SAMPLER_SWEEPS = (2, 10, 30, 60, 90, 180)
+PASSES = (1, 2, 5, 10, 20, 50)
+SWEEPS = (10, 30, 100, 300)
+CTM_SWEEPS = (3, 10, 30)
+SAMPLER_SWEEPS = (2, 10, 30, 60, 120)
 FIELDS = ("data", "rows", "curve", "setting", "fit seconds", "wall seconds", *table.FRACTIONS)
 Curves = dict[str, list[Score]]
 

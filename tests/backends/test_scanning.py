@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from cormorant.backends.compiled import Threads
 from cormorant.backends.sampling import Sampling
 from cormorant.backends.scanning import CountTable
-from cormorant.backends.search import LANES
+from cormorant.backends.vectors import LANES
 
 sampling = Sampling(Threads(1))
 # Two rows: two counts and one count in the first, one in the second. A count is (row, column).

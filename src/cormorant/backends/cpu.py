@@ -1,4 +1,8 @@
-"""Compiled steps for the processor. Each names its NumPy twin in ``numpy_reference``, and a test compares them."""
+"""Compiled steps for the processor. Each names its NumPy twin in ``numpy_reference``, and a test compares them.
+
+Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
+from `vectors` is not looked at: a change there needs a change here (this number will do): 1.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from cormorant.backends import logistic as kernels
 from cormorant.backends import stacks
 from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.sampling import Sampling
+from cormorant.backends.vectors import add_up, aligned, dots, pad
+
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @compiled
@@ -29,56 +36,52 @@ def _propensities(weights, n, log_scale, scale, zero_order, floor, theta):
     """Write theta_k = exp(E log x_k) with the largest taken out; ``scale`` is exp(log_scale), its largest taken out."""
     top = -np.inf
     if zero_order:
-        for k in range(len(theta)):
+        for k in range(len(n)):
             top = max(top, (weights[k] + n[k]) * scale[k])
-        for k in range(len(theta)):
-            theta[k] = max((weights[k] + n[k]) * scale[k] / top, floor)
+        share = 1.0 / top
+        for k in range(len(n)):
+            theta[k] = max((weights[k] + n[k]) * scale[k] * share, floor)
         return
-    for k in range(len(theta)):
+    for k in range(len(n)):
         theta[k] = digamma(weights[k] + n[k]) + log_scale[k]
         top = max(top, theta[k])  # as rounded, so that no exponent below is positive
-    for k in range(len(theta)):
+    for k in range(len(n)):
         theta[k] = max(math.exp(theta[k] - top), floor)
 
 
 @inner
 def _share_row(first, last, indices, counts, atoms, theta, ratio, total):
-    """ratio_j = y_j / sum_k theta_k a_jk and total_k = sum_j ratio_j a_jk, over one row's entries, four at a time."""
-    n_components, zero = atoms.shape[1], atoms.dtype.type(0)
-    for k in range(n_components):
+    """ratio_j = y_j / sum_k theta_k a_jk and total_k = sum_j ratio_j a_jk, over one row's entries, four at a time.
+
+    The numbers of the entries are unsigned: of others Numba asks whether they are below zero. Where fewer than four are
+    left the last of them stands in for the others, and is added once.
+    """
+    zero, end, j0 = atoms.dtype.type(0), last - 1, np.uint64(first)
+    for k in range(len(total)):
         total[k] = zero
-    j = first
-    while j + 4 <= last:
-        a0, a1, a2, a3 = atoms[indices[j]], atoms[indices[j + 1]], atoms[indices[j + 2]], atoms[indices[j + 3]]
-        z0, z1, z2, z3 = zero, zero, zero, zero
-        for k in range(n_components):
-            t = theta[k]
-            z0 += t * a0[k]
-            z1 += t * a1[k]
-            z2 += t * a2[k]
-            z3 += t * a3[k]
-        r0, r1, r2, r3 = counts[j] / z0, counts[j + 1] / z1, counts[j + 2] / z2, counts[j + 3] / z3
-        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = r0, r1, r2, r3
-        for k in range(n_components):
-            total[k] += r0 * a0[k] + r1 * a1[k] + r2 * a2[k] + r3 * a3[k]
-        j += 4
-    while j < last:
-        a0, z0 = atoms[indices[j]], zero
-        for k in range(n_components):
-            z0 += theta[k] * a0[k]
-        r0 = counts[j] / z0
-        ratio[j] = r0
-        for k in range(n_components):
-            total[k] += r0 * a0[k]
-        j += 1
+    while j0 + FOUR <= np.uint64(last):
+        j1, j2, j3 = j0 + ONE, j0 + TWO, j0 + THREE
+        i = (np.int64(indices[j0]), np.int64(indices[j1]), np.int64(indices[j2]), np.int64(indices[j3]))
+        z = dots(theta, atoms, i)
+        r = (counts[j0] / z[0], counts[j1] / z[1], counts[j2] / z[2], counts[j3] / z[3])
+        ratio[j0], ratio[j1], ratio[j2], ratio[j3] = r
+        add_up(total, atoms, i, r)
+        j0 += FOUR
+    if j0 < np.uint64(last):
+        j1, j2 = min(np.int64(j0 + ONE), end), min(np.int64(j0 + TWO), end)
+        i = (np.int64(indices[j0]), np.int64(indices[j1]), np.int64(indices[j2]), np.int64(indices[j2]))
+        z = dots(theta, atoms, i)
+        r0, r1, r2 = counts[j0] / z[0], counts[j1] / z[1], counts[j2] / z[2]
+        ratio[j0], ratio[j1], ratio[j2] = r0, r1, r2
+        add_up(total, atoms, i, (r0, r1 if j1 > np.int64(j0) else zero, r2 if j2 > j1 else zero, zero))
 
 
 @compiled
 def _allocate(
-    first, last, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order, floor, theta, ratio
+    first, last, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order, floor, theta, ratio, room
 ):
-    n_components = atoms.shape[1]
-    total, scale = np.empty(n_components, atoms.dtype), np.empty(n_components)
+    n_components, own, total = n.shape[1], room[0], room[1]
+    scale = np.empty(n_components)
     for u in range(first, last):
         if zero_order:
             top = -np.inf
@@ -87,10 +90,12 @@ def _allocate(
             for k in range(n_components):
                 scale[k] = math.exp(log_scale[u, k] - top)
         for _ in range(sweeps):
-            _propensities(weights, n[u], log_scale[u], scale, zero_order, floor, theta[u])
-            _share_row(indptr[u], indptr[u + 1], indices, counts, atoms, theta[u], ratio, total)
+            _propensities(weights, n[u], log_scale[u], scale, zero_order, floor, own)
+            _share_row(indptr[u], indptr[u + 1], indices, counts, atoms, own, ratio, total)
             for k in range(n_components):
-                n[u, k] = theta[u, k] * total[k]
+                n[u, k] = own[k] * total[k]
+        for k in range(n_components):
+            theta[u, k] = own[k]
 
 
 @compiled
@@ -158,11 +163,12 @@ class CpuBackend:
         ratio = np.empty(len(indices), atoms.dtype)
         n = np.array(n, dtype=atoms.dtype)
         floor = atoms.dtype.type(math.sqrt(np.finfo(atoms.dtype).tiny))
+        atoms = pad(atoms)  # as they are, if they were
 
         def work(first, last):
             _allocate(
                 first, last, indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero_order, floor,
-                theta, ratio,
+                theta, ratio, aligned((2, atoms.shape[1]), atoms.dtype),
             )  # fmt: skip
 
         self.threads.over_rows(work, indptr)
@@ -170,7 +176,7 @@ class CpuBackend:
 
     def column_totals(self, offsets, rows, ratio, theta, atoms):
         """Expected counts of each column by component (twin: ``numpy_reference.column_totals``)."""
-        out = np.empty(atoms.shape)
+        out = np.empty((len(atoms), theta.shape[1]))
         self.threads.over_rows(
             lambda first, last: _column_totals(first, last, offsets, rows, ratio, theta, atoms, out), offsets
         )

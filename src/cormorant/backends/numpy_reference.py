@@ -23,7 +23,7 @@ def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero
 
     Returns n, theta (exp(E log x) with each row's largest at one) and y / normaliser of each entry.
     """
-    n = np.array(n, dtype=atoms.dtype)
+    n, atoms = np.array(n, dtype=atoms.dtype), atoms[:, : n.shape[1]]
     floor = math.sqrt(np.finfo(atoms.dtype).tiny)
     theta, ratio = np.empty_like(n), np.empty(len(indices), atoms.dtype)
     for u in range(len(n)):
@@ -40,10 +40,10 @@ def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero
 
 def column_totals(offsets, rows, ratio, theta, atoms):
     """Expected counts c_ik = sum_u y_ui phi_uik, the entries sorted by column."""
-    out = np.empty(atoms.shape)
+    out = np.empty((len(atoms), theta.shape[1]))
     for i in range(len(atoms)):
         entries = slice(offsets[i], offsets[i + 1])
-        out[i] = (ratio[entries].astype(np.float64) @ theta[rows[entries]]) * atoms[i]
+        out[i] = (ratio[entries].astype(np.float64) @ theta[rows[entries]]) * atoms[i, : theta.shape[1]]
     return out
 
 

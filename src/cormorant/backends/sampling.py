@@ -1,7 +1,7 @@
 """Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` and `search` is not looked at: a change there needs a change here (this number will do): 8.
+from `random`, `search` and `vectors` is not looked at: a change there needs a change here (this number will do): 8.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from cormorant.backends import random, scanning, stacks
 from cormorant.backends.compiled import Threads, compiled
 from cormorant.backends.logistic import exp_negative, log_positive
 from cormorant.backends.scanning import CountTable
-from cormorant.backends.search import ZERO, find, pad, room, sum_up
+from cormorant.backends.search import ZERO, find, room, sum_up
+from cormorant.backends.vectors import pad
 
 TOGETHER = 16  # entries of a row whose sums are made at a time
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
@@ -129,7 +130,7 @@ class Sampling:
         """
         n_rows, n_components = x.shape
         n, ids = np.zeros((n_rows, n_components), np.int64), _ids(ids, n_rows)
-        x, padded = pad(x), pad(atoms)
+        x, padded = pad(x, np.float32), pad(atoms, np.float32)
         # The table of the columns is what does not fit a processor's cache.
         small = np.int32 if counts.sum() < 2**31 else np.int64
         nowhere = np.zeros((0, 0), small)
@@ -156,7 +157,7 @@ class Sampling:
         is_fresh = z is None
         z, ids = np.empty(offsets[-1], np.uint16) if is_fresh else z, _ids(ids, len(n))
         shared = CountTable.empty(0, n.shape[1]) if table is None else table
-        read = shared.cells if atoms is None else pad(atoms)
+        read = shared.cells if atoms is None else pad(atoms, np.float32)
         of = (read, np.float32(a0), shared.cells, shared.totals, a0 * len(read))
 
         def work(first, last):

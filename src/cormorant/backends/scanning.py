@@ -1,7 +1,7 @@
 """A compiled scan over counts, one after the other: each leaves its component and draws one given all the others.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random` and `search` is not looked at: a change there needs a change here (this number will do): 5.
+from `random`, `search` and `vectors` is not looked at: a change there needs a change here (this number will do): 5.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 
 from cormorant.backends import random
 from cormorant.backends.compiled import compiled
-from cormorant.backends.search import fetch, find, padded, room, sum_up
+from cormorant.backends.search import fetch, find, room, sum_up
+from cormorant.backends.vectors import padded
 
 LARGEST = 2**24  # counts of a column: up to here whole numbers are exact in single precision
 AHEAD = 2  # entries between asking for their column of the table and needing it

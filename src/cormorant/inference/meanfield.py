@@ -225,7 +225,7 @@ class MeanField(Variational):
         def allocate(point: Point, n: np.ndarray, sweeps: int, zero_order: bool = False) -> Solution:
             rate = np.exp(-point.log_r) + exposed
             n, theta, ratio = self.backend.allocate(
-                batch.indptr, batch.indices, batch.counts, view.atoms, weights, -np.log(rate),
+                batch.indptr, batch.indices, batch.counts, view.padded, weights, -np.log(rate),
                 n, sweeps, zero_order,
             )  # fmt: skip
             return Solution(problem, point, n, weights + n, rate, theta, ratio)
@@ -256,7 +256,7 @@ class MeanField(Variational):
         d = s.point.f[:, : view.globals.locations.shape[1]]
         return Sums(
             n_rows=batch.n_rows,
-            counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
+            counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.padded),
             exposure=batch.exposed(s.mean_x),
             log_ratio=(digamma(s.shape) - np.log(s.rate) - s.point.log_r).sum(axis=0),
             slope=s.problem.slope(s.point, s.mean_x).T @ d,

@@ -10,8 +10,8 @@ import numpy as np
 
 from cormorant.backends.sampling import Sampling
 from cormorant.backends.scanning import CountTable
-from cormorant.backends.search import pad
 from cormorant.backends.select import Backend
+from cormorant.backends.vectors import pad
 from cormorant.inference import draws, locations
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, precision_of

@@ -21,6 +21,7 @@ from scipy.special import gammaln
 
 from cormorant.backends.packing import unpack
 from cormorant.backends.select import Backend
+from cormorant.backends.vectors import pad
 from cormorant.inference import dirichlet, locations
 from cormorant.inference import globals as update
 from cormorant.inference.atoms import bound_of_atoms, learn_a0, made_up_shape, mean_log_atoms
@@ -59,9 +60,14 @@ class View:
 
     globals: Globals
     design: Design
-    atoms: np.ndarray  # exp(E log a) (zero-order: E a), each column's largest taken out
+    padded: np.ndarray  # exp(E log a) (zero-order: E a), each column's largest taken out, and zeros (`vectors.pad`)
     log_top: np.ndarray  # the logarithms of those
     atom_mean: np.ndarray
+
+    @property
+    def atoms(self) -> np.ndarray:
+        """Columns x components."""
+        return self.padded[:, : self.globals.n_components]
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,8 @@ class Structured(Variational):
             log_atoms = mean_log_atoms(g, self.model.normalised)
         log_top = log_atoms.max(axis=1)
         least = 0.5 * np.log(np.finfo(self.dtype).tiny)
-        atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least)).astype(self.dtype)
-        return View(g, self.design(g), atoms, log_top, g.atom_mean)
+        atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least))
+        return View(g, self.design(g), pad(atoms, self.dtype), log_top, g.atom_mean)
 
     def design(self, g: Globals) -> Design:
         """g_k = (sigma phi(l_k), 1), less the parts that this model lacks."""
@@ -136,7 +142,7 @@ class Structured(Variational):
 
     def _allocate(self, view: View, batch: Batch, field: Field, n: np.ndarray, sweeps: int, zero_order: bool):
         n, theta, ratio = self.backend.allocate(
-            batch.indptr, batch.indices, batch.counts, view.atoms, view.globals.weights,
+            batch.indptr, batch.indices, batch.counts, view.padded, view.globals.weights,
             field.expansion.log_scale, n, sweeps, zero_order,
         )  # fmt: skip
         return n.astype(np.float64), theta, ratio
@@ -215,7 +221,7 @@ class Structured(Variational):
         told = {} if batch.covariates is None else told_of_coefficients(s.problem, field, n, batch.covariates)
         return Statistics(
             n_rows=batch.n_rows,
-            counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.atoms),
+            counts=self.backend.column_totals(offsets, rows, s.ratio[order], s.theta, view.padded),
             tables=update.expected_tables(n, w, self.zero_order).sum(axis=0),
             log_one=e.log_one.sum(axis=0),
             exposure=batch.exposed((w + n) * e.mean_scale),
