@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, special, stats
 
-from cormorant.backends import cpu, logistic, numpy_reference, packing
+from cormorant.backends import cpu, logistic, numpy_reference, packing, vectors
 from cormorant.backends.compiled import Threads, resolve_jobs, single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.backends.stacks import LANES
@@ -45,7 +45,7 @@ class TestAllocate:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("zero_order", [True, False])
     @pytest.mark.parametrize("sweeps", [1, 3])
-    @pytest.mark.parametrize(("n_components", "largest"), [(6, 5), (1, 5), (6, 1_000_000)])
+    @pytest.mark.parametrize(("n_components", "largest"), [(6, 5), (1, 5), (6, 1_000_000), (16, 5), (50, 5)])
     def test_equals_twin(self, dtype, zero_order, sweeps, n_components, largest):
         problem = draw_problem(dtype, n_components=n_components, largest=largest)
         compiled = cpu.CpuBackend().allocate(*problem, sweeps, zero_order)
@@ -58,6 +58,30 @@ class TestAllocate:
         assert_allclose(*n, rtol=tolerance, atol=tolerance)
         assert_allclose(*theta, rtol=tolerance, atol=tolerance)
         assert_allclose(*ratio, rtol=tolerance)
+
+    @pytest.mark.parametrize("n_entries", range(1, 10))
+    def test_rows_of_few_entries(self, n_entries):
+        """Entries go four at a time; whatever is left over counts once."""
+        rng, y = np.random.default_rng(n_entries), np.arange(1.0, n_entries + 1.0)
+        problem = (
+            np.array([0, n_entries]), rng.permutation(12)[:n_entries].astype(np.int32), y,
+            rng.gamma(0.5, size=(12, 20)), np.full(20, 0.3), np.zeros((1, 20)), np.ones((1, 20)),
+        )  # fmt: skip
+        n, theta, ratio = cpu.CpuBackend().allocate(*problem, 3, True)
+        for got, expected in zip((n, theta, ratio), numpy_reference.allocate(*problem, 3, True), strict=True):
+            assert_allclose(got, expected, rtol=1e-11)
+        assert n.sum() == pytest.approx(y.sum())
+
+    def test_atoms_that_are_padded_already(self):
+        problem = draw_problem(np.float32, n_components=21)
+        padded = vectors.pad(problem[3])
+        assert padded.shape[1] == 32
+        assert padded.ctypes.data % vectors.LINE == 0
+        assert vectors.pad(padded) is padded
+        for backend in (cpu.CpuBackend(), numpy_reference):
+            found = backend.allocate(*problem, 2, True)
+            for got, expected in zip(backend.allocate(*problem[:3], padded, *problem[4:], 2, True), found, strict=True):
+                assert_array_equal(got, expected)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_shares_out_every_count(self, dtype):

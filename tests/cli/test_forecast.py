@@ -28,6 +28,11 @@ def test_passes_over_all_rows():
     assert found.bytes == pytest.approx(10100 + 5000)
 
 
+def test_sweeps_of_two_kinds_take_turns():
+    assert module._one_more([1.0, 2.0, 5.0, 6.0, 9.0], 2) == pytest.approx(2.0)
+    assert module._one_more([1.0, 2.5, 3.0]) == pytest.approx(0.5)
+
+
 def test_work_needs_room_for_a_block_of_rows():
     found = extrapolate(CNPF(validation=0), 1_000_000, 1, SIZES, trials())
     assert found.bytes == pytest.approx(100 + 10_000_000 + 5 * LARGEST_BLOCK)

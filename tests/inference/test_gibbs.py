@@ -326,6 +326,22 @@ JOINTS = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_every_sweep_draws_the_counts(name, has_missing):
+    """With a field the rest takes turns: what the loop calls a sweep is now the one half, now the other."""
+    scheme, g = Gibbs(MODELS[name], CpuBackend(), has_missing=has_missing), joint_of(name, 0).prior()[0]
+    assert len(scheme.sweeps) == 1 + MODELS[name].has_field
+    assert all(isinstance(moves[0], ShareCounts) for moves in scheme.sweeps)
+    steps, lengths = 0, []
+    for _ in range(2 * len(scheme.sweeps)):
+        lengths.append(scheme.passes(State(g, n_steps=steps)))
+        steps += lengths[-1]
+    assert lengths == 2 * [len(moves) for moves in scheme.sweeps]
+    kinds = [type(move) for move in scheme.moves]
+    assert all(issubclass(kind, ShareCounts) or kinds.count(kind) == 1 for kind in kinds)
+
+
 # Every model, and what changes the moves of the rows; other priors and kernels are slow.
 FEW = (*MODELS, "cnpf/together", "cnpf/masked", "cnpf/covariates", "cnpf/student-t")
 
