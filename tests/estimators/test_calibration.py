@@ -30,7 +30,7 @@ def coverage(n_sets: int) -> tuple[int, int]:
     given = {name: value for name, value in vars(hyper).items() if name in CNPF().get_params()}
     for seed in range(n_sets):
         truth = simulate_prior("cnpf", 300, 60, size, 2, hyper=hyper, seed=seed)
-        model = CNPF(size, 2, n_chains=1, n_sweeps=900, n_samples=200, random_state=seed, validation=0, **given)
+        model = CNPF(size, 2, n_chains=1, n_sweeps=1800, n_samples=200, random_state=seed, validation=0, **given)
         model.fit(truth.counts)
         planted, found = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (truth.atoms, model.components_))
         alike = planted @ found.T

@@ -334,7 +334,7 @@ class TestPlantedEffects:
         inside = []
         for seed in seeds:
             sim = planted("diln", seed=seed, n_rows=300)
-            model = DILN(4, 3, random_state=0, n_chains=1, n_sweeps=400, n_samples=200)
+            model = DILN(4, 3, random_state=0, n_chains=1, n_sweeps=800, n_samples=200)
             model.fit(sim.counts, covariates=sim.covariates)
             order = matched(model, sim)
             low, high = model.covariate_effects_interval_[:, order]
