@@ -138,6 +138,21 @@ def test_a_share_of_zero_gets_nothing():
     assert_array_equal(n, [[0, 50, 0], [0, 0, 5000]])
 
 
+@pytest.mark.parametrize("n_components", [17, 20, 50])
+def test_rounding_gives_nothing_to_a_share_of_zero(n_components):
+    """Half of the shares are zero, the vectors' last among them: five in ten million targets are rounded to such."""
+    rng, rows = np.random.default_rng(n_components), 20_000
+    share = rng.gamma(0.5, size=n_components)
+    share[rng.permutation(n_components)[: n_components // 2]] = share[-1] = 0.0
+    indptr, indices = np.arange(0, 8 * rows + 1, 8), np.zeros(8 * rows, np.int32)
+    tile = np.tile(share.astype(np.float32), (rows, 1))
+    for seed in range(4):
+        counts = np.full(8 * rows, 60)
+        n, _ = sampling.counts(indptr, indices, counts, tile, np.ones((1, n_components), np.float32), seed)
+        assert n[:, share == 0.0].sum() == 0
+        assert n.sum() == 60 * 8 * rows
+
+
 def test_threads_change_nothing():
     rng = np.random.default_rng(2)
     n, w, eta = rng.poisson(1.0, (3000, 5)), rng.gamma(1.0, size=5), rng.normal(size=(3000, 5))

@@ -167,6 +167,7 @@ def test_unfitted_models_say_so(counts):
     ("parameters", "message"),
     [
         ({"n_components": 0}, "n_components must be a whole number"),
+        ({"n_components": 70_000}, "n_components must be at most 65,535"),
         ({"n_dims": 0}, "n_dims must be a whole number"),
         ({"inference": "magic"}, "inference must be 'auto' or one of structured, gibbs, mean-field"),
         ({"allocation": "first-order"}, "allocation must be one of zero-order, digamma"),

@@ -1,7 +1,8 @@
 """Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random`, `search` and `vectors` is not looked at: a change there needs a change here (this number will do): 8.
+from `random`, `search`, `vectors` and `logistic` is not looked at: a change there needs a change here (this number
+will do): 9.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c
                 i, z, left = indices[j], normaliser[j - begin], counts[j]
                 if left <= ONE_BY_ONE:
                     for _ in range(left):
-                        target = np.float32(random.uniform(s)) * z
-                        k = min(find(sums, j - begin, target), n_components - 1)
+                        k = n_components
+                        # Once in millions a target is rounded to where there is no weight.
+                        while k >= n_components or (x[u, k] * atoms[i, k] == ZERO and z > ZERO):
+                            k = find(sums, j - begin, np.float32(random.uniform(s)) * z)
                         n[u, k] += 1
                         if by_column:
                             c[i, k] += 1

@@ -1,7 +1,8 @@
 """A compiled scan over counts, one after the other: each leaves its component and draws one given all the others.
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random`, `search` and `vectors` is not looked at: a change there needs a change here (this number will do): 5.
+from `random`, `search`, `vectors` and `prefetch` is not looked at: a change there needs a change here (this number
+will do): 6.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
                         rest[k] = scaled[k] / (totals[k] + a_total)
                     h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
                 total = sum_up(h, 0, table, i, a, sums, 0)
-                target = np.float32(random.uniform(s)) * total
-                k = min(find(sums, 0, target), n_components - 1)
+                k = n_components
+                while k >= n_components:  # once in millions a target is rounded into the zeros that fill a vector
+                    k = find(sums, 0, np.float32(random.uniform(s)) * total)
                 z[t] = k
                 if learns:
                     cells[i, k] += 1

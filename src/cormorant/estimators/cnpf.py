@@ -45,7 +45,7 @@ class CNPF(Factorization):
         n_chains: Chains of the sampler; predictions average over all. None: 8, fewer (at least 2) for
             large data.
         n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 40 for large data. A sweep
-            draws every count and then, by turns, the weights, or the rows' fields and the locations.
+            draws every count and then, by turns, the weights, or the rows' fields and the locations: two move all.
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
             None takes the scheme's own.

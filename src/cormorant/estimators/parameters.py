@@ -27,6 +27,7 @@ FULL_BATCH_ROWS = 20_000  # up to here every step visits every row
 MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
+MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
@@ -144,6 +145,8 @@ def check_parameters(estimator: Any) -> None:
     """Refuse what is wrong with the parameters of an unfitted factorisation whatever data will come."""
     for name in ("n_components", "max_epochs", "patience"):
         check_count(name, getattr(estimator, name))
+    if estimator.n_components > MOST_COMPONENTS:
+        raise ValueError(f"n_components must be at most {MOST_COMPONENTS:,}, got {estimator.n_components:,}.")
     if estimator.model.has_locations:
         check_count("n_dims", estimator.n_dims)
     model = estimator._model_of(check_kernel(estimator), has_covariates=False)
