@@ -6,7 +6,8 @@
 
 Every line is a process of its own on all cores, the lines in turn, medians over the repeats: other work on the machine
 then slows all of them alike. Compilation is not timed but for the line that says so. NYT: K = 50, D = 25, 1,000 rows
-held out with seed 1; arXiv: T = 200, D = 25. Written to PATH.md and PATH.csv.
+held out with seed 1; arXiv: T = 200, D = 25. Written to PATH.md and PATH.csv (docs/benchmarks/speed.md is written by
+hand from several runs).
 """
 
 from __future__ import annotations
@@ -250,7 +251,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with arxiv_100k")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"some of: {', '.join([*LINES, 'compile'])}")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/speed"))
+    parser.add_argument("--out", type=Path, default=Path("speed"))
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:

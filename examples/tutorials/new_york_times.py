@@ -109,7 +109,7 @@ print(pairs.drop(columns=["component", "other"]).to_string(index=False))
 
 # %% [markdown]
 # **Caution.** The interval is too narrow. It says how much the correlation moved within a short chain, not how well
-# the chain has explored the posterior; after fifty sweeps it has not mixed (`diagnostics_` says by how much). Nor does
+# the chain has explored the posterior; after a default fit it has not mixed (`diagnostics_` says by how much). Nor does
 # the interval of one chain tell that another can cut the same articles into other components: with the default eight
 # chains it is theirs together, and wider. A pair to rely on is one that turns up again with another `random_state`.
 #
