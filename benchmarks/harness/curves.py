@@ -61,7 +61,7 @@ def draw(data: str, rows: int, curves: Curves, folder: Path) -> None:
 def _figure(data: str, rows: int, lines: Sequence[table.Line]):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
     panels = figure.subplots(1, 2)
     for panel, fraction in zip(panels, table.FRACTIONS, strict=True):
         for curve, colour in zip(dict.fromkeys(line["curve"] for line in lines), CYCLE, strict=False):
@@ -69,6 +69,8 @@ def _figure(data: str, rows: int, lines: Sequence[table.Line]):
             panel.plot(*zip(*points, strict=True), marker="o", markersize=3, color=colour, label=curve)
         panel.set(xscale="log", xlabel="fit, processor seconds", title=f"{fraction} observed")
     panels[0].set_ylabel("held-out perplexity")
-    panels[0].legend(frameon=False, fontsize="small")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, fontsize=8
+    )
     figure.suptitle(f"{data}, {rows:,} rows")
     return figure
