@@ -28,8 +28,7 @@ OPTIONS: Any = {
 }
 compiled = numba.njit(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
-UNWRAPPED: Any = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inner = numba.njit(**UNWRAPPED)
+inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 # For the innermost of them, whose loops would not be vectorised if they were called.
 inlined = numba.njit(inline="always", **OPTIONS | {"cache": False})
 # For what LLVM is told directly; such functions are called without their first argument, which is Numba's own.

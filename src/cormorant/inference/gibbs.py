@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -104,7 +103,7 @@ class Gibbs:
     @cached_property
     def moves(self) -> tuple[Move, ...]:
         """The passes of all sweeps until the first comes again."""
-        return tuple(chain.from_iterable(self.sweeps))
+        return tuple(move for sweep in self.sweeps for move in sweep)
 
     def passes(self, state: State) -> int:
         """Visits to every row in the sweep that begins here."""
@@ -127,10 +126,10 @@ class Gibbs:
 
     def visit(self, state: State) -> Visit:
         """What a pass needs of the state."""
-        g, own = state.globals, _chain(state)
+        g, chain = state.globals, _chain(state)
         move, design = self._move(state), self.solver.design(g)
-        atoms = g.atom_mean if self.scans and state.n_steps == 0 else own.atoms  # by which counts are first placed
-        view = Visit(g, move, own.scale, design, own.rng, atoms, own.table, own.proposal)
+        atoms = g.atom_mean if self.scans and state.n_steps == 0 else chain.atoms  # by which counts are first placed
+        view = Visit(g, move, chain.scale, design, chain.rng, atoms, chain.table, chain.proposal)
         if isinstance(move, ShareCounts) and atoms is not None:
             _ = view.top_atoms  # cached here, once, and not by each block
         return view
@@ -144,8 +143,8 @@ class Gibbs:
 
     def global_step(self, state: State, new: Any, rho: float) -> State:
         """Draw what the rows share."""
-        g, own = self._move(state).shared(state.globals, _chain(state), new)
-        return replace(state, globals=g, memory=own, n_steps=state.n_steps + 1)
+        g, chain = self._move(state).shared(state.globals, _chain(state), new)
+        return replace(state, globals=g, memory=chain, n_steps=state.n_steps + 1)
 
     def bound(self, g: Globals, statistics: object) -> float:
         """A sampler has no bound."""
