@@ -85,3 +85,12 @@ def test_of_few_rows(counts, n_rows):
 )
 def test_words(seconds, said):
     assert str(Forecast(seconds, 2.34e9)) == f"about {said} at most and 2.3 GB of memory"
+
+
+def test_chains_with_fewer_components_are_tried_first():
+    """Two of them, with a quarter of the components, and their start: a quarter of the work."""
+    settings = {"n_chains": 4, "n_sweeps": 30, "max_epochs": 5}
+    few, many = (extrapolate(CNPF(n, **settings), 1000, 1, SIZES, trials(sweep=(2.0, 3.0))).seconds for n in (30, 40))
+    assert many == few  # without a race there is no choice
+    few, many = (extrapolate(CNPF(n, **settings), 1000, 2, SIZES, trials(sweep=(2.0, 3.0))).seconds for n in (30, 40))
+    assert many - few == pytest.approx(4 * 21 + 15 * (2.0 + 0.01 * 990))

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cormorant.estimators import parameters as resolve
+from cormorant.estimators.pilots import PILOTS
 from cormorant.estimators.registry import family_of
 from cormorant.estimators.starts import SURPLUS_EPOCHS
 from cormorant.estimators.thinned_chains import START_EPOCHS
 from cormorant.inference.features.start import EPOCHS
 from cormorant.inference.rows import LARGEST_BLOCK
+from cormorant.inference.start import FEWER, FEWEST
 from cormorant.inference.thinned import ThinnedPosterior
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from cormorant.data import Counts
 
-FEWEST, MOST = 384, 2048  # rows of the larger trial; in between a twentieth of all
+SMALLEST, LARGEST = 384, 2048  # rows of the larger trial; in between a twentieth of all
 PASSES, SWEEPS = 4, 4
 TURNS = 2  # a sweep that moves the weights, and one that moves the field
 HEAT = 10  # passes of each start in the race between them
@@ -61,7 +63,7 @@ class Trial:
 
 def forecast(estimator: Any, counts: Counts, covariates: pd.DataFrame | None = None) -> Forecast:
     """What the fit of this (unfitted) estimator to these counts, and to covariates of their rows, will take."""
-    large = min(max(counts.n_rows // 20, FEWEST), MOST)
+    large = min(max(counts.n_rows // 20, SMALLEST), LARGEST)
     shown = np.flatnonzero(counts.row_totals())  # there is nothing to learn from other rows
     rows = np.random.default_rng(0).permutation(shown if len(shown) else counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
@@ -102,7 +104,11 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
     chains = resolve.resolve_chains(*given, n_rows, estimator.n_components)
     first, others = (min(n, estimator.max_epochs) for n in (resolve.FIRST_EPOCHS, resolve.START_EPOCHS))
     passes = first + (chains.n_chains - 1) * others
-    return Work(passes + race, chains.n_chains * chains.n_sweeps, batches)
+    sweeps = chains.n_chains * chains.n_sweeps
+    if heats and estimator.n_components // FEWER >= FEWEST:  # a few chains with so many fewer components
+        passes += -(-(first + race + others) // FEWER)
+        sweeps += -(-min(PILOTS, chains.n_chains) * chains.n_sweeps // FEWER)
+    return Work(passes + race, sweeps, batches)
 
 
 def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
@@ -187,7 +193,7 @@ def _fit_shortly(
     if getattr(estimator, "stopping", None) == "validation":
         short["stopping"] = "auto"
     if isinstance(getattr(estimator, "batch_size", None), int):
-        short["batch_size"] = max(estimator.batch_size, MOST)
+        short["batch_size"] = max(estimator.batch_size, LARGEST)
     trial.set_params(**{name: value for name, value in short.items() if name in trial.get_params()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit itself will say it

@@ -132,7 +132,7 @@ FIT = (
         "Inference",
         (
             "inference", "--inference", str,
-            "gibbs (samples), structured, mean-field (the paper's), or auto: gibbs where it can. "
+            "gibbs (samples), structured, mean-field (the paper's), or auto: gibbs where it can and helps. "
             "Default: auto (features: gibbs).",
         ),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,8 +71,11 @@ def run_chains(
     chains: Chains,
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
+    numbers: Sequence[int],
 ) -> list[Run]:
-    """Chains, the first from ``first`` and each other from a ``start`` of its own, side by side if there are threads.
+    """Some of the chains (``numbers``, from zero), side by side if there are threads.
+
+    The first goes on from ``first``, each other from a ``start`` of its own.
 
     Each has random numbers of its own, so their order changes nothing. One that is interrupted ends them all.
     """
@@ -84,7 +87,7 @@ def run_chains(
     def go_on(begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
         return run_chain(gibbs, begun, rows, chains, own, watch, stage)
 
-    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks)
+    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks, numbers)
 
 
 def side_by_side(
@@ -94,6 +97,7 @@ def side_by_side(
     go_on: Callable[[loop.Outcome, np.random.Generator, loop.Callback, str], tuple[loop.Outcome, Collector]],
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
+    numbers: Sequence[int] | None = None,
 ) -> list[Run]:
     """The runs of chains, a chain a thread.
 
@@ -104,7 +108,9 @@ def side_by_side(
         go_on: The chain from there, told the same and its name.
         rng: What the random numbers of each come from.
         callbacks: The user's; one chain at a time calls them.
+        numbers: Which of the chains, from zero; None: all of them.
     """
+    numbers = range(n_chains) if numbers is None else numbers
     runs: dict[int, Run] = {}
     ended, lock = threading.Event(), threading.Lock()
 
@@ -131,7 +137,7 @@ def side_by_side(
                 ended.set()
 
     try:
-        for _ in backend.map(run, enumerate(rng.spawn(n_chains))):
+        for _ in backend.map(run, zip(numbers, rng.spawn(len(numbers)), strict=True)):
             pass
     except KeyboardInterrupt:  # all have ended when it comes here
         runs = {i: Run(_interrupted(r.start), r.end and _interrupted(r.end), r.collector) for i, r in runs.items()}

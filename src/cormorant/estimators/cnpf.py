@@ -32,8 +32,9 @@ class CNPF(Factorization):
         n_frequencies: Frequencies of the Fourier features that stand for "rbf" and "matern"; the time grows with their
             square.
         inference: "gibbs" (the exact sampler), "structured" (variational, with x summed out), "mean-field" (the paper's
-            algorithm), or "auto": the sampler, which predicts best, unless the counts are not whole numbers or
-            something is asked for that only structured inference has (a batch size, a bound).
+            algorithm), or "auto": the sampler, unless the counts are not whole numbers, something is asked for
+            that only structured inference has (a batch size, a bound), or two chains predict the rows kept aside no
+            better than the structured fits that they start from (not asked where chains or sweeps are given).
         allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
             that never falls.
         batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
@@ -41,7 +42,8 @@ class CNPF(Factorization):
         tol: Smallest relative improvement of what is watched that counts as one.
         patience: Checks without an improvement before the fit stops.
         stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
-        validation: Rows kept aside: a number, a fraction, or "auto" (5%, at most 500; none of fewer than 200 rows).
+        validation: Rows kept aside, to stop by and to choose by: a number, a fraction, or "auto" (5%, at most 500; none
+            of fewer than 200 rows).
         n_chains: Chains of the sampler; predictions average over all. None: 8, fewer (at least 2) for
             large data.
         n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 40 for large data. A sweep

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,12 +16,13 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
-from cormorant.estimators.chains import Run, gather, run_chains
+from cormorant.estimators.chains import gather, run_chains
 from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.persistence import PersistenceMixin
+from cormorant.estimators.pilots import Choice, Contender, choose, worth_trying
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import bars_of
 from cormorant.estimators.starts import linear_model, prepare, start_dims
@@ -31,8 +33,9 @@ from cormorant.inference.predictive import Validation, infer
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
-from cormorant.inference.start import start_globals, starts_to_try
+from cormorant.inference.start import start_a0, start_globals, starts_to_try
 from cormorant.inference.state import State, Statistics
+from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 from cormorant.models.kernels import make_kernel
 
@@ -79,7 +82,8 @@ class Factorization(
         scheme = self._scheme()
         with single_blas_thread():
             if isinstance(scheme, Gibbs):
-                self._sample(scheme, states, train, validation, rng, counts)
+                sizes = [min(size, self.n_components) for _, size in starts[: len(states)]]
+                self._sample(scheme, states, sizes, train, validation, rng, counts)
             else:
                 outcome = self._run(scheme, states, train, validation, rng)
                 self._finish(scheme, outcome.state, counts.column_names)
@@ -225,10 +229,13 @@ class Factorization(
             resumed = self._resumed(counts.n_columns, n_rows)
             return [lambda rng: resumed]
         hyper, dims = self._hyper(n_rows), start_dims(self._model, model, self.n_dims)
+        holds = self.inference_ == "gibbs" and self.a0 is None
         known = 0 if self._encoding is None else len(self._encoding.names)
         return [
             lambda rng, share=share, size=size: State(
-                start_globals(model, counts, size, dims, hyper, rng, share, known)
+                start_globals(
+                    model, counts, size, dims, start_a0(hyper, counts, size) if holds else hyper, rng, share, known
+                )
             )
             for share, size in starts
         ]
@@ -237,34 +244,57 @@ class Factorization(
         self,
         gibbs: Gibbs,
         starts: list[Start],
+        sizes: list[int],
         rows: Rows,
         validation: Validation | None,
         rng: np.random.Generator,
         counts: Counts,
     ) -> None:
-        """Chains of the sampler, each from a structured fit; the first tries all starts, the others take its choice."""
+        """Chains of the sampler, each from a structured fit; ``sizes`` are the components that the starts lead to."""
         wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
-        structured, memory = self._scheme("structured", gibbs.backend), None
+        structured = self._scheme("structured", gibbs.backend)
+        assert isinstance(structured, Structured)
+        holding = replace(structured, learn=structured.learn - {"a0"})  # that of a start stays where it is: `start_a0`
         compilation = compile_ahead()
-        first = self._run(structured, starts, rows, validation, rng, min(resolve.FIRST_EPOCHS, self.max_epochs))
 
-        def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
-            epochs = min(resolve.START_EPOCHS, self.max_epochs)
-            return self._run(structured, [starts[first.start]], rows, validation, rng, epochs, callbacks)
+        def run(group: list[Start], epochs: int, rng: np.random.Generator, *callbacks: Any) -> loop.Outcome:
+            return self._run(holding, group, rows, validation, rng, min(epochs, self.max_epochs), *callbacks)
 
-        runs: list[Run] = []
-        if not first.interrupted:
+        def contender(group: list[Start], first: loop.Outcome, callbacks: list[loop.Callback]) -> Contender:
+            def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
+                return run([group[first.start]], resolve.START_EPOCHS, rng, callbacks)
+
+            return Contender(first, partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks))
+
+        def to_the_end(first: loop.Outcome) -> loop.Outcome:
+            return self._run(structured, [], rows, validation, rng, callbacks=callbacks, resume=first)
+
+        groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
+        firsts: list[loop.Outcome] = []
+        while len(firsts) < len(groups) and not any(first.interrupted for first in firsts):
+            firsts.append(run(groups[len(firsts)], resolve.FIRST_EPOCHS, rng))
+        chosen = Choice(firsts[0], interrupted=firsts[-1].interrupted)
+        if not chosen.interrupted:
             compilation.wait()
             with bars_of(self) as bars:
-                runs = run_chains(gibbs, first, start, rows, wanted, rng, [*bars.values(), *self.callbacks])
-        if not any(run.end for run in runs):  # interrupted before any chain: what the first start found is a fit, too
-            self.inference_ = "structured"
-            outcome = runs[0].start if runs else first
-            self._finish(structured, outcome.state, counts.column_names)
-            self._record(outcome.history, outcome.reason, interrupted=True)
+                callbacks = [*bars.values(), *self.callbacks]
+                contenders = [contender(groups[i], firsts[i], callbacks) for i in worth_trying(firsts)]
+                is_asked_for = self.inference != "auto" or self.n_chains is not None or self.n_sweeps is not None
+                others = None if is_asked_for else to_the_end
+                chosen = choose(contenders, gibbs, validation, wanted.n_chains, others)
+        if any(run.end for run in chosen.runs):
+            self._finish_chains(gibbs, structured, chosen, rows, counts)
             return
-        sampled = gather(runs, gibbs.model.kernel)
-        state, interrupted = State(sampled.globals), sampled.interrupted
+        self.inference_ = "structured"  # interrupted before any chain, what the first start found is a fit, too
+        outcome = chosen.runs[0].start if chosen.runs else chosen.first
+        reason = firsts[-1].reason if firsts[-1].interrupted else outcome.reason
+        self._finish(structured, outcome.state, counts.column_names)
+        self._record(outcome.history, reason, chosen.interrupted or outcome.interrupted)
+
+    def _finish_chains(self, gibbs: Gibbs, structured: Structured, chosen: Choice, rows: Rows, counts: Counts) -> None:
+        """The fitted model of these chains."""
+        sampled, memory = gather(chosen.runs, gibbs.model.kernel), None
+        state, interrupted = State(sampled.globals), sampled.interrupted or chosen.interrupted
         try:
             blocks = rows.blocks(rows.block_size, structured.dtype)
             memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit
@@ -305,8 +335,9 @@ class Factorization(
         rng: np.random.Generator,
         max_epochs: int | None = None,
         callbacks: list[loop.Callback] | None = None,
+        resume: loop.Outcome | None = None,
     ) -> loop.Outcome:
-        """Plan, settings and callbacks for the loop, by default the user's and the bars."""
+        """Plan, settings and callbacks for the loop, by default the user's and the bars; ``resume`` is gone on from."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows, self.inference_ == "gibbs")
         schedule = None
         if size < rows.n_rows:
@@ -319,6 +350,8 @@ class Factorization(
         settings = loop.Settings(epochs, self.tol, self.patience, watch, check_every, title)
         with bars_of(self) if callbacks is None else nullcontext({}) as bars:
             callbacks = [*bars.values(), *self.callbacks] if callbacks is None else callbacks
+            if resume is not None:
+                return loop.run(scheme, resume.state, rows, plan, settings, rng, validation, callbacks, resume=resume)
             judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []
             for start in starts if judges else starts[:1]:

@@ -27,6 +27,7 @@ SURPLUS = 3  # times as many components to start with, which are then merged,
 FEW_CELLS = 100_000  # where rows x components are few
 LEAST_SHARE = 0.2  # a component that holds less than this part of an equal share is not merged but dropped
 ATOM_TOTAL = 20.0  # A_k at the start; the fit finds its own scale within a few steps
+THIN = 0.3  # a0 of a chain's start is at most this part of the counts that a column of a component has on average
 NOISE = 100.0  # shape of the gamma noise that tells components apart: a tenth of the mean
 
 
@@ -59,6 +60,16 @@ def start_globals(
         hyper=hyper,
         coefficients=np.zeros((size, n_covariates)) if n_covariates else np.zeros((0, 0)),
     )
+
+
+def start_a0(hyper: Hyperparameters, counts: Counts, n_components: int) -> Hyperparameters:
+    """The same with an a0 that the starts of chains hold: atoms should say more of the data than of their prior.
+
+    Learned in the first epochs, when the atoms are still alike, it would come out large; and on thin data the chain
+    would stay there, with few components that are all alike.
+    """
+    a_cell = counts.total / (counts.n_columns * n_components)
+    return replace(hyper, a0=min(hyper.a0, THIN * max(a_cell, 1e-3)))
 
 
 def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:

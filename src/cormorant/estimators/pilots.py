@@ -1,0 +1,108 @@
+"""Which chains a fit is made of: as many components as there may be or fewer, or none where sampling does not help.
+
+Two chains of each size that is worth it tell, on the rows kept aside, what the mean of all chains will come to. A race
+between structured starts cannot: one fit with few components may be ahead of one with many, and the mean of several the
+other way round, since what fits with many components get wrong differs from fit to fit. And where rows have counts that
+vary more than Poisson counts do (cells and their genes), chains may predict worse than the fits that they start from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cormorant.data import Counts
+from cormorant.estimators.chains import Run
+from cormorant.inference.fit import Outcome
+from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.predictive import SampledPosterior, Validation, entry_probabilities
+
+PILOTS = 2  # chains of each size, before there is a choice
+CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Chains with one number of components: what the first starts from, and how to run some of them, by number."""
+
+    first: Outcome
+    run: Callable[[Sequence[int]], list[Run]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chains, and what the first of them starts from; or none, and the structured fit that is better."""
+
+    first: Outcome
+    runs: list[Run] = field(default_factory=list)
+    interrupted: bool = False
+
+
+def worth_trying(firsts: Sequence[Outcome]) -> list[int]:
+    """Which of the starts, the one with most components first, have chains to follow.
+
+    Averaging does more for many components than for few, so fewer whose start is not even ahead stay behind.
+    """
+    return [i for i, first in enumerate(firsts) if i == 0 or first.best < firsts[0].best]
+
+
+def choose(
+    contenders: Sequence[Contender],
+    gibbs: Gibbs,
+    validation: Validation | None,
+    n_chains: int,
+    go_on: Callable[[Outcome], Outcome] | None = None,
+) -> Choice:
+    """Run a few chains of each contender, and then all of the one that promises most.
+
+    ``go_on`` takes a start to the end of a structured fit, which is taken where chains promise no better; None: never.
+    """
+    first, few = contenders[0], range(min(PILOTS, n_chains))
+    if validation is None or (len(contenders) == 1 and go_on is None):  # there is nothing to choose, or by
+        return Choice(first.first, first.run(range(n_chains)))
+    pilots, promised = [], []
+    try:
+        for contender in contenders:
+            pilots.append(contender.run(few))
+            if not _are_whole(pilots[-1], len(few)):
+                break
+            promised.append(forecast(validation, gibbs, pilots[-1], n_chains))
+    except KeyboardInterrupt:
+        pass
+    if len(promised) < len(contenders):  # interrupted: the first chains are kept
+        return Choice(first.first, pilots[0], interrupted=True)
+    best = int(np.argmin(promised))
+    chosen, runs = contenders[best], pilots[best]
+    start = min((contender.first for contender in contenders), key=lambda outcome: outcome.best)
+    if go_on is not None and promised[best] >= CLOSE * start.best:
+        end = go_on(start)
+        if end.interrupted:
+            return Choice(chosen.first, runs, interrupted=True)
+        if end.best <= promised[best]:
+            return Choice(end)
+    return Choice(chosen.first, runs + chosen.run(range(len(few), n_chains)))
+
+
+def _are_whole(runs: Sequence[Run], wanted: int) -> bool:
+    return len(runs) == wanted and all(run.end is not None and not run.end.interrupted for run in runs)
+
+
+def forecast(validation: Validation, gibbs: Gibbs, runs: Sequence[Run], n_chains: int) -> float:
+    """Perplexity of the rows kept aside by the mean of ``n_chains`` chains, of which there are some.
+
+    The log perplexity of the mean of m chains falls like its limit + c / m, as a variance does.
+    """
+    posteriors = [SampledPosterior(gibbs, [run.collector.samples]) for run in runs if run.collector]
+    m, logs = len(posteriors), []
+    for seen, test in validation.splits:
+        each = [entry_probabilities(posterior, seen, test) for posterior in posteriors]
+        alone, together = np.mean([_loss(p, test) for p in each]), _loss(np.mean(each, axis=0), test)
+        c = (alone - together) / (1.0 - 1.0 / m) if m > 1 else 0.0
+        logs.append(together - c * (1.0 / m - 1.0 / n_chains))
+    return float(np.exp(np.mean(logs)))
+
+
+def _loss(probabilities: np.ndarray, test: Counts) -> float:
+    return -float(test.data @ np.log(probabilities)) / test.total

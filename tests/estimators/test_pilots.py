@@ -1,0 +1,150 @@
+"""Which chains a fit is made of: what is promised by a few, and what is done with that."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cormorant import CNPF
+from cormorant.data import Counts, as_counts
+from cormorant.estimators import pilots
+from cormorant.estimators.pilots import Contender, choose, forecast, worth_trying
+from cormorant.inference import start
+from cormorant.models.cnpf import Hyperparameters
+
+ENTRIES = as_counts(np.array([[1, 2, 0], [0, 1, 3]]))
+
+
+def chain(*probabilities):
+    """A chain that gives the four entries these probabilities."""
+    return SimpleNamespace(
+        end=SimpleNamespace(interrupted=False), collector=SimpleNamespace(samples=np.array(probabilities))
+    )
+
+
+@pytest.fixture
+def validation(monkeypatch):
+    """Two splits with the same entries; the probabilities are those that the chain was made with."""
+    monkeypatch.setattr(pilots, "SampledPosterior", lambda gibbs, chains: chains[0])
+    monkeypatch.setattr(pilots, "entry_probabilities", lambda posterior, seen, test: posterior)
+    return SimpleNamespace(splits=[(None, ENTRIES), (None, ENTRIES)])
+
+
+def loss(p):
+    return -(ENTRIES.data @ np.log(p)) / ENTRIES.total
+
+
+def test_the_forecast_of_the_chains_there_are_is_what_they_predict(validation):
+    one, two = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
+    assert forecast(validation, None, [chain(*one)], 1) == pytest.approx(np.exp(loss(np.array(one))))
+    together = np.exp(loss(np.array([0.25, 0.25, 0.25, 0.25])))
+    assert forecast(validation, None, [chain(*one), chain(*two)], 2) == pytest.approx(together)
+
+
+def test_the_forecast_of_more_chains_follows_what_averaging_gains(validation):
+    """Chains that err apart: the mean of eight, forecast from two, is close to what eight come to."""
+    rng = np.random.default_rng(0)
+    true = np.array([0.3, 0.2, 0.1, 0.2])
+    many = [true * np.exp(0.4 * rng.normal(size=4) - 0.08) for _ in range(400)]
+
+    def mean_of(size, of):
+        """The forecast for ``of`` chains from each ``size`` of them, on average."""
+        sets = [many[i : i + size] for i in range(0, len(many), size)]
+        return np.mean([np.log(forecast(validation, None, [chain(*p) for p in s], of)) for s in sets])
+
+    alone, eight = mean_of(1, 1), mean_of(8, 8)
+    assert mean_of(2, 8) == pytest.approx(eight, abs=0.1 * (alone - eight))
+
+
+def test_fewer_components_are_worth_it_where_their_start_is_ahead():
+    starts = [SimpleNamespace(best=best) for best in (100.0, 99.0, 101.0)]
+    assert worth_trying(starts) == [0, 1]
+    assert worth_trying([SimpleNamespace(best=np.inf)]) == [0]
+
+
+def contender(best, probability, asked):
+    def run(numbers):
+        asked.append((probability, list(numbers)))
+        return [chain(*[probability] * 4) for _ in numbers]
+
+    return Contender(SimpleNamespace(best=best), run)
+
+
+@pytest.mark.parametrize("n_chains", [1, 2, 5])
+def test_the_contender_that_promises_most_goes_on(validation, n_chains):
+    asked = []
+    two = [contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)]
+    chosen = choose(two, None, validation, n_chains)
+    few = list(range(min(2, n_chains)))
+    assert asked == [(0.2, few), (0.3, few), (0.3, list(range(2, n_chains)))]
+    assert (chosen.first, len(chosen.runs), chosen.interrupted) == (two[1].first, n_chains, False)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "chains", "asked"),
+    [
+        (6.0, 4.0, 4, []),  # far behind the chains, and not followed
+        (5.2, 5.1, 4, [5.2]),
+        (5.2, 4.9, 0, [5.2]),
+        (4.0, 3.9, 0, [4.0]),
+    ],
+)
+def test_chains_that_predict_no_better_than_a_structured_fit_are_done_without(validation, start, end, chains, asked):
+    """The perplexity of the chains is 1 / .2."""
+    followed = []
+
+    def go_on(first):
+        followed.append(first.best)
+        return SimpleNamespace(best=end, interrupted=False)
+
+    only = contender(start, 0.2, [])
+    chosen = choose([only], None, validation, 4, go_on)
+    assert (len(chosen.runs), followed) == (chains, asked)
+    assert chosen.first.best == (start if chains else end)
+    assert len(choose([only], None, validation, 4).runs) == 4
+
+
+def test_an_interrupt_of_the_structured_fit_keeps_the_chains(validation):
+    chosen = choose([contender(4.0, 0.2, [])], None, validation, 4, lambda first: SimpleNamespace(interrupted=True))
+    assert (len(chosen.runs), chosen.interrupted) == (2, True)
+
+
+def test_without_rows_kept_aside_there_is_no_choice():
+    asked = []
+    two = [contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)]
+    assert len(choose(two, None, None, 3).runs) == 3
+    assert asked == [(0.2, [0, 1, 2])]
+
+
+def test_an_interrupt_of_the_others_keeps_the_first(validation):
+    def interrupted(numbers):
+        return [SimpleNamespace(end=None, collector=None)]
+
+    two = [contender(3.0, 0.2, []), Contender(SimpleNamespace(best=2.0), interrupted)]
+    chosen = choose(two, None, validation, 4)
+    assert (len(chosen.runs), chosen.first.best, chosen.interrupted) == (2, 3.0, True)
+
+
+def test_a0_of_a_start_is_small_where_data_are_thin():
+    hyper = Hyperparameters(0.1, 1.0, 1.0, 1.0)
+    thin, thick = as_counts(np.eye(40, dtype=int)), as_counts(np.full((40, 40), 5))
+    assert start.start_a0(hyper, thin, 10).a0 == pytest.approx(0.3 * 40 / 400)
+    assert start.start_a0(hyper, thick, 10).a0 == 0.1
+
+
+def overdispersed(rng, n=400, columns=60):
+    """Two kinds of rows, and noise of every entry's own: what chains take for components is gone in the next row."""
+    kinds = rng.dirichlet(np.full(columns, 0.3), size=2)
+    rates = 400 * kinds[rng.integers(0, 2, n)] * rng.gamma(0.5, 2.0, size=(n, columns))
+    return as_counts(rng.poisson(rates))
+
+
+def test_auto_takes_the_better_of_the_two():
+    """A structured fit where chains do worse, unless chains are asked for; chains where the model is true."""
+    noisy: Counts = overdispersed(np.random.default_rng(0))
+    few = {"n_components": 40, "n_dims": 3, "random_state": 0}
+    without = CNPF(**few).fit(noisy)
+    assert without.inference_ == "structured"
+    assert without.samples_ == []
+    assert CNPF(**few, inference="gibbs", n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
+    assert CNPF(**few, n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
