@@ -1,15 +1,19 @@
 """Which chains a fit is made of: what is promised by a few, and what is done with that."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cormorant import CNPF
-from cormorant.data import Counts, as_counts
-from cormorant.estimators import pilots
-from cormorant.estimators.pilots import Contender, choose, forecast, worth_trying
+from cormorant import CNPF, load
+from cormorant.data import Counts, as_counts, split_entries
+from cormorant.datasets import simulate
+from cormorant.estimators import factorization, pilots
+from cormorant.estimators.inputs import to_rows
+from cormorant.estimators.pilots import Contender, choose, forecast, predict, worth_trying
 from cormorant.inference import start
+from cormorant.inference.predictive import log_likelihood
 from cormorant.models.cnpf import Hyperparameters
 
 ENTRIES = as_counts(np.array([[1, 2, 0], [0, 1, 3]]))
@@ -34,11 +38,15 @@ def loss(p):
     return -(ENTRIES.data @ np.log(p)) / ENTRIES.total
 
 
+def promise(validation, chains, n):
+    return forecast(validation, [predict(validation, None, chains)], n)
+
+
 def test_the_forecast_of_the_chains_there_are_is_what_they_predict(validation):
     one, two = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
-    assert forecast(validation, None, [chain(*one)], 1) == pytest.approx(np.exp(loss(np.array(one))))
+    assert promise(validation, [chain(*one)], 1) == pytest.approx(np.exp(loss(np.array(one))))
     together = np.exp(loss(np.array([0.25, 0.25, 0.25, 0.25])))
-    assert forecast(validation, None, [chain(*one), chain(*two)], 2) == pytest.approx(together)
+    assert promise(validation, [chain(*one), chain(*two)], 2) == pytest.approx(together)
 
 
 def test_the_forecast_of_more_chains_follows_what_averaging_gains(validation):
@@ -50,7 +58,7 @@ def test_the_forecast_of_more_chains_follows_what_averaging_gains(validation):
     def mean_of(size, of):
         """The forecast for ``of`` chains from each ``size`` of them, on average."""
         sets = [many[i : i + size] for i in range(0, len(many), size)]
-        return np.mean([np.log(forecast(validation, None, [chain(*p) for p in s], of)) for s in sets])
+        return np.mean([np.log(promise(validation, [chain(*p) for p in s], of)) for s in sets])
 
     alone, eight = mean_of(1, 1), mean_of(8, 8)
     assert mean_of(2, 8) == pytest.approx(eight, abs=0.1 * (alone - eight))
@@ -78,6 +86,23 @@ def test_the_contender_that_promises_most_goes_on(validation, n_chains):
     few = list(range(min(2, n_chains)))
     assert asked == [(0.2, few), (0.3, few), (0.3, list(range(2, n_chains)))]
     assert (chosen.first, len(chosen.runs), chosen.interrupted) == (two[1].first, n_chains, False)
+
+
+def test_sizes_that_err_apart_go_on_together(validation):
+    """Each is sure of other entries; the larger has the odd chain."""
+    asked = []
+
+    def one(best, *probabilities):
+        def run(numbers):
+            asked.append((best, list(numbers)))
+            return [chain(*probabilities) for _ in numbers]
+
+        return Contender(SimpleNamespace(best=best), run)
+
+    two = [one(30.0, 0.4, 0.4, 0.4, 0.1), one(29.0, 0.1, 0.1, 0.1, 0.4)]
+    chosen = choose(two, None, validation, 7)
+    assert asked == [(30.0, [0, 1]), (29.0, [0, 1]), (30.0, [2, 3]), (29.0, [2])]
+    assert (chosen.first.best, len(chosen.runs)) == (30.0, 7)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +173,33 @@ def test_auto_takes_the_better_of_the_two():
     assert without.samples_ == []
     assert CNPF(**few, inference="gibbs", n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
     assert CNPF(**few, n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
+
+
+def test_chains_of_two_sizes_make_one_model(monkeypatch, tmp_path):
+    """Components that a smaller chain lacks are there and hold nothing."""
+    truth = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0)
+    monkeypatch.setattr(factorization, "worth_trying", lambda firsts: [0, 1])
+    monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, n: 1.0 / len(predicted))
+    model = CNPF(40, 3, n_chains=3, n_sweeps=9, n_samples=2, random_state=0).fit(truth.counts)
+    used = [[int((sample.counts.sum(axis=0) > 0).sum()) for sample in chain] for chain in model.samples_]
+    assert [len(chain) for chain in used] == [2, 2, 2]
+    assert max(used[-1]) <= 10 < min(used[0])
+    assert all(sample.n_components == 40 for chain in model.samples_ for sample in chain)
+    stages = {entry["stage"] for entry in model.history_}
+    assert {"chain 1 of 3", "chain 2 of 3", "chain 1 of 3 with 10 components"} <= stages
+    assert np.isfinite(model.correlation_).all()
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.perplexity(truth.counts, 0.5) == pytest.approx(model.perplexity(truth.counts, 0.5))
+
+
+def test_components_that_hold_nothing_predict_nothing():
+    truth = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0)
+    small = CNPF(10, 3, n_chains=2, n_sweeps=30, n_samples=10, random_state=0).fit(truth.counts)
+    chains = [[sample.with_unused(small.model, 40) for sample in chain] for chain in small.samples_]
+    seen, test = split_entries(truth.counts, 0.5, 0)
+    narrow, wide = (
+        log_likelihood(posterior, to_rows(seen, None, None), test)
+        for posterior in (small._posterior, replace(small._posterior, chains=chains))
+    )
+    assert wide == pytest.approx(narrow, abs=0.003)  # the rows' chains draw other random numbers

@@ -23,6 +23,7 @@ from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.samples import Collector, Sample, align, summarise
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import Globals, State
+from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel
 
 logger = logging.getLogger("cormorant")
@@ -72,8 +73,9 @@ def run_chains(
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
     numbers: Sequence[int],
+    note: str = "",
 ) -> list[Run]:
-    """Some of the chains (``numbers``, from zero), side by side if there are threads.
+    """Some of the chains (``numbers``, from zero), side by side if there are threads; a ``note`` follows their names.
 
     The first goes on from ``first``, each other from a ``start`` of its own.
 
@@ -87,7 +89,7 @@ def run_chains(
     def go_on(begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
         return run_chain(gibbs, begun, rows, chains, own, watch, stage)
 
-    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks, numbers)
+    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks, numbers, note)
 
 
 def side_by_side(
@@ -98,6 +100,7 @@ def side_by_side(
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
     numbers: Sequence[int] | None = None,
+    note: str = "",
 ) -> list[Run]:
     """The runs of chains, a chain a thread.
 
@@ -109,6 +112,7 @@ def side_by_side(
         rng: What the random numbers of each come from.
         callbacks: The user's; one chain at a time calls them.
         numbers: Which of the chains, from zero; None: all of them.
+        note: What follows their names.
     """
     numbers = range(n_chains) if numbers is None else numbers
     runs: dict[int, Run] = {}
@@ -126,7 +130,7 @@ def side_by_side(
         if ended.is_set():
             return
         try:
-            label = f"chain {number + 1} of {n_chains}"
+            label = f"chain {number + 1} of {n_chains}{note}"
             begun = _placed(begin(number, own, watch), f"start of {label}")
             runs[number] = Run(begun)
             if not begun.interrupted:
@@ -181,13 +185,14 @@ def run_chain(
     return end, collector
 
 
-def gather(runs: list[Run], kernel: Kernel) -> Sampled:
+def gather(runs: list[Run], model: PoissonFactorization) -> Sampled:
     """Samples of all chains, the components of each matched to the first's; one has come to its first sweep."""
     kept = [collector.samples for collector in collectors_of(runs)]
     if not kept:  # interrupted before the first sample: the last draw is all there is
         kept = [[Sample.of(next(run.end for run in runs if run.end).state.globals)]]
-    first = summarise(kept[0], kernel)
-    chains = [kept[0], *(align(samples, first.atom_mean) for samples in kept[1:])]
+    first, size = summarise(kept[0], model.kernel), kept[0][0].n_components
+    others = ([sample.with_unused(model, size) for sample in samples] for samples in kept[1:])
+    chains = [kept[0], *(align(samples, first.atom_mean) for samples in others)]
     return Sampled(chains, first, **record_of(runs))
 
 
@@ -199,7 +204,9 @@ def collectors_of(runs: list[Run]) -> list[Collector]:
 def record_of(runs: list[Run]) -> dict[str, Any]:
     """How the chains went, whatever they sample: traces, diagnostics, history, reason, interrupted."""
     traces = [collector.traces for collector in collectors_of(runs)]
-    found = diagnose(traces)
+    size = runs[0].last.size
+    alike = [run for run in runs if run.last.size == size]  # with fewer components a chain is of another posterior
+    found = diagnose([collector.traces for collector in collectors_of(alike)])
     worst = largest_rhat(found)
     if worst > WANTED_RHAT:
         logger.info("the largest split R-hat is %.2f: for posterior intervals, raise n_sweeps", worst)

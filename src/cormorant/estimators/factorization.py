@@ -264,7 +264,8 @@ class Factorization(
             def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
                 return run([group[first.start]], resolve.START_EPOCHS, rng, callbacks)
 
-            return Contender(first, partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks))
+            note = "" if first is firsts[0] else f" with {first.size} components"
+            return Contender(first, partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks, note=note))
 
         def to_the_end(first: loop.Outcome) -> loop.Outcome:
             return self._run(structured, [], rows, validation, rng, callbacks=callbacks, resume=first)
@@ -293,7 +294,7 @@ class Factorization(
 
     def _finish_chains(self, gibbs: Gibbs, structured: Structured, chosen: Choice, rows: Rows, counts: Counts) -> None:
         """The fitted model of these chains."""
-        sampled, memory = gather(chosen.runs, gibbs.model.kernel), None
+        sampled, memory = gather(chosen.runs, gibbs.model), None
         state, interrupted = State(sampled.globals), sampled.interrupted or chosen.interrupted
         try:
             blocks = rows.blocks(rows.block_size, structured.dtype)

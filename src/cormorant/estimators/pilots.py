@@ -1,4 +1,4 @@
-"""Which chains a fit is made of: as many components as there may be or fewer, or none where sampling does not help.
+"""Which chains a fit is made of: as many components as there may be, fewer, or both; none where sampling does not help.
 
 Two chains of each size that is worth it tell, on the rows kept aside, what the mean of all chains will come to. A race
 between structured starts cannot: one fit with few components may be ahead of one with many, and the mean of several the
@@ -9,7 +9,7 @@ vary more than Poisson counts do (cells and their genes), chains may predict wor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from cormorant.inference.fit import Outcome
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import SampledPosterior, Validation, entry_probabilities
 
+Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilities of the entries to predict
 PILOTS = 2  # chains of each size, before there is a choice
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
 
@@ -55,50 +56,65 @@ def choose(
     n_chains: int,
     go_on: Callable[[Outcome], Outcome] | None = None,
 ) -> Choice:
-    """Run a few chains of each contender, and then all of the one that promises most.
+    """Run a few chains of each contender, and then all of the one that promises most, or of both together.
 
     ``go_on`` takes a start to the end of a structured fit, which is taken where chains promise no better; None: never.
     """
     first, few = contenders[0], range(min(PILOTS, n_chains))
     if validation is None or (len(contenders) == 1 and go_on is None):  # there is nothing to choose, or by
         return Choice(first.first, first.run(range(n_chains)))
-    pilots, promised = [], []
+    pilots: list[list[Run]] = []
+    predicted: list[Predicted] = []
     try:
         for contender in contenders:
             pilots.append(contender.run(few))
             if not _are_whole(pilots[-1], len(few)):
                 break
-            promised.append(forecast(validation, gibbs, pilots[-1], n_chains))
+            predicted.append(predict(validation, gibbs, pilots[-1]))
     except KeyboardInterrupt:
         pass
-    if len(promised) < len(contenders):  # interrupted: the first chains are kept
+    if len(predicted) < len(contenders):  # interrupted: the first chains are kept
         return Choice(first.first, pilots[0], interrupted=True)
+    sets = [[i] for i in range(len(contenders))] + ([[0, 1]] if len(contenders) > 1 and n_chains > 1 else [])
+    promised = [forecast(validation, [predicted[i] for i in chosen], n_chains) for chosen in sets]
     best = int(np.argmin(promised))
-    chosen, runs = contenders[best], pilots[best]
+    shares = {i: n_chains // len(sets[best]) + (n < n_chains % len(sets[best])) for n, i in enumerate(sets[best])}
+    begun = Choice(contenders[sets[best][0]].first, [run for i, share in shares.items() for run in pilots[i][:share]])
     start = min((contender.first for contender in contenders), key=lambda outcome: outcome.best)
     if go_on is not None and promised[best] >= CLOSE * start.best:
         end = go_on(start)
         if end.interrupted:
-            return Choice(chosen.first, runs, interrupted=True)
+            return replace(begun, interrupted=True)
         if end.best <= promised[best]:
             return Choice(end)
-    return Choice(chosen.first, runs + chosen.run(range(len(few), n_chains)))
+    for i, share in shares.items():
+        more = contenders[i].run(range(len(few), share))
+        begun = replace(begun, runs=begun.runs + more)
+        if not _are_whole(more, len(range(len(few), share))):
+            break
+    return begun
 
 
 def _are_whole(runs: Sequence[Run], wanted: int) -> bool:
     return len(runs) == wanted and all(run.end is not None and not run.end.interrupted for run in runs)
 
 
-def forecast(validation: Validation, gibbs: Gibbs, runs: Sequence[Run], n_chains: int) -> float:
-    """Perplexity of the rows kept aside by the mean of ``n_chains`` chains, of which there are some.
+def predict(validation: Validation, gibbs: Gibbs, runs: Sequence[Run]) -> Predicted:
+    """What each of some chains predicts of the rows kept aside."""
+    posteriors = [SampledPosterior(gibbs, [run.collector.samples]) for run in runs if run.collector]
+    return [[entry_probabilities(p, seen, test) for p in posteriors] for seen, test in validation.splits]
+
+
+def forecast(validation: Validation, predicted: Sequence[Predicted], n_chains: int) -> float:
+    """Perplexity of the rows kept aside by the mean of ``n_chains`` chains, by a few of each size.
 
     The log perplexity of the mean of m chains falls like its limit + c / m, as a variance does.
     """
-    posteriors = [SampledPosterior(gibbs, [run.collector.samples]) for run in runs if run.collector]
-    m, logs = len(posteriors), []
-    for seen, test in validation.splits:
-        each = [entry_probabilities(posterior, seen, test) for posterior in posteriors]
+    logs = []
+    for number, (_, test) in enumerate(validation.splits):
+        each = [p for of_one_size in predicted for p in of_one_size[number]]
         alone, together = np.mean([_loss(p, test) for p in each]), _loss(np.mean(each, axis=0), test)
+        m = len(each)
         c = (alone - together) / (1.0 - 1.0 / m) if m > 1 else 0.0
         logs.append(together - c * (1.0 / m - 1.0 / n_chains))
     return float(np.exp(np.mean(logs)))

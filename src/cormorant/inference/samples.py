@@ -10,7 +10,9 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from cormorant.inference.regression import with_effects
+from cormorant.inference.start import with_unused
 from cormorant.inference.state import Globals, State
+from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -35,6 +37,17 @@ class Sample:
     def globals(self) -> Globals:
         """As everything else wants them."""
         return replace(self.rest, atom_shape=self.rest.hyper.a0 + self.counts.toarray())
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.counts.shape[1]
+
+    def with_unused(self, model: PoissonFactorization, n_components: int) -> Sample:
+        """The same with components added that hold nothing, where a chain had fewer than others."""
+        if self.n_components == n_components:
+            return self
+        return Sample.of(with_unused(model, self.globals, n_components))
 
     def reorder(self, order: np.ndarray) -> Sample:
         """The same with the components in another order."""
