@@ -1,5 +1,6 @@
 """Which chains a fit is made of: what is promised by a few, and what is done with that."""
 
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 from cormorant import CNPF, load
 from cormorant.data import Counts, as_counts, split_entries
 from cormorant.datasets import simulate
-from cormorant.estimators import factorization, pilots
+from cormorant.estimators import TruncationWarning, factorization, pilots
 from cormorant.estimators.inputs import to_rows
 from cormorant.estimators.pilots import Contender, choose, forecast, predict, worth_trying
 from cormorant.inference import start
@@ -203,3 +204,64 @@ def test_components_that_hold_nothing_predict_nothing():
         for posterior in (small._posterior, replace(small._posterior, chains=chains))
     )
     assert wide == pytest.approx(narrow, abs=0.003)  # the rows' chains draw other random numbers
+
+
+@pytest.mark.parametrize(
+    ("at", "chains", "said"),
+    [
+        (("chain 1 of 3 with 10 components", 2), 2, "interrupted while chains were chosen; 2 chains are kept"),
+        (("chain 3 of 3", 2), 3, "chain 3 of 3: interrupted after 2 sweeps"),
+    ],
+)
+def test_an_interrupt_is_told(monkeypatch, at, chains, said):
+    def interrupt(info, state):
+        if (info.stage, info.epoch) == at:
+            raise KeyboardInterrupt
+
+    truth = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0)
+    monkeypatch.setattr(factorization, "worth_trying", lambda firsts: [0, 1])
+    monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, n: float(len(predicted)))
+    settings = {"n_chains": 3, "n_sweeps": 6, "n_samples": 2, "random_state": 0, "n_jobs": 1}
+    model = CNPF(40, 3, **settings, callbacks=[interrupt]).fit(truth.counts)
+    assert model.interrupted_
+    assert model.stop_reason_.startswith(said)
+    assert len(model.samples_) >= chains - 1
+
+
+def test_an_interrupt_between_chains_is_not_lost(validation):
+    """A chain that never began leaves nothing behind, and yet the fit was interrupted."""
+
+    def run(numbers):
+        return [chain(0.2, 0.2, 0.2, 0.2) for n in numbers if n < 2]
+
+    chosen = choose(
+        [Contender(SimpleNamespace(best=9.0), run)], None, validation, 4, lambda first: pytest.fail("far behind")
+    )
+    assert (len(chosen.runs), chosen.interrupted) == (2, True)
+
+
+def test_covariates_want_samples():
+    noisy = overdispersed(np.random.default_rng(0))
+    model = CNPF(40, 3, random_state=0).fit(noisy, covariates=np.arange(400.0)[:, None])
+    assert model.inference_ == "gibbs"
+
+
+def test_a_structured_fit_that_is_kept_has_learned_its_a0():
+    noisy = overdispersed(np.random.default_rng(0))
+    kept, asked = (CNPF(40, 3, random_state=0, inference=name).fit(noisy) for name in ("auto", "structured"))
+    assert kept.inference_ == "structured"
+    for model in (kept, asked):
+        assert model.hyperparameters_["a0"] > 0.3  # starts of chains hold it at .1
+
+
+def test_an_interrupt_before_anything_is_known_of_covariates():
+    def interrupt(info, state):
+        raise KeyboardInterrupt
+
+    truth = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0)
+    model = CNPF(20, 3, random_state=0, callbacks=[interrupt])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        model.fit(truth.counts, covariates=np.arange(300.0)[:, None])
+    assert model.interrupted_
+    assert not hasattr(model, "covariate_effects_")

@@ -96,7 +96,8 @@ class Work(NamedTuple):
 def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
     """Passes of variational inference or of the start of each chain, its sweeps, and the race of the starts."""
     batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows, samples))
-    heats = starts - 1 if resolve.resolve_validation_rows(estimator.validation, n_rows) else 0
+    keeps_aside = resolve.resolve_validation_rows(estimator.validation, n_rows) > 0
+    heats = starts - 1 if keeps_aside else 0
     race = heats * min(HEAT, estimator.max_epochs)
     if not samples:
         return Work(estimator.max_epochs + race, batches=batches)
@@ -108,6 +109,8 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
     if heats and estimator.n_components // FEWER >= FEWEST:  # a few chains with so many fewer components
         passes += -(-(first + race + others) // FEWER)
         sweeps += -(-min(PILOTS, chains.n_chains) * chains.n_sweeps // FEWER)
+    if keeps_aside and estimator.inference == "auto" and not resolve.asks_for_chains(estimator):
+        passes += estimator.max_epochs  # of a structured fit, in case that chains are no better
     return Work(passes + race, sweeps, batches)
 
 

@@ -146,7 +146,7 @@ FIT = (
         ("stopping", "--stopping", str, "What to stop by: validation, bound or auto. Default: auto."),
         (
             "validation", "--validation", number_or_word,
-            "Rows kept aside to stop by: a number, a fraction, or auto. Default: auto.",
+            "Rows kept aside to stop and to choose by: a number, a fraction, or auto. Default: auto.",
         ),
         (
             "n_chains", "--chains", int,

@@ -33,8 +33,9 @@ class CNPF(Factorization):
             square.
         inference: "gibbs" (the exact sampler), "structured" (variational, with x summed out), "mean-field" (the paper's
             algorithm), or "auto": the sampler, unless the counts are not whole numbers, something is asked for
-            that only structured inference has (a batch size, a bound), or two chains predict the rows kept aside no
-            better than the structured fits that they start from (not asked where chains or sweeps are given).
+            that only structured inference has (a batch size, a bound), or the rows kept aside are
+            predicted as well by a structured fit as chains promise to after two of them (not asked where `n_chains`,
+            `n_sweeps`, `n_samples` or covariates are given).
         allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
             that never falls.
         batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
@@ -112,7 +113,7 @@ class CNPF(Factorization):
             approximation by structured inference, which is too narrow and whose effects are too small.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
-        validation_rows_: Positions in X of the rows kept aside to stop by. The components are not fitted to them.
+        validation_rows_: Positions in X of the rows kept aside to stop and choose by, to which nothing was fitted.
         held_out_rows_: Positions of rows that whoever called `fit` had held out and notes here (the command line does).
         n_rows_seen_: Rows that the components were fitted to, each call of `partial_fit` counted.
         row_names_: Names of the rows of X, if they had any; None after `partial_fit`.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from cormorant._words import counted
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
@@ -229,13 +230,15 @@ class Factorization(
             resumed = self._resumed(counts.n_columns, n_rows)
             return [lambda rng: resumed]
         hyper, dims = self._hyper(n_rows), start_dims(self._model, model, self.n_dims)
-        holds = self.inference_ == "gibbs" and self.a0 is None
+
+        def of_start(size: int) -> Hyperparameters:
+            is_held = self.inference_ == "gibbs" and self.a0 is None
+            return start_a0(hyper, counts, min(size, self.n_components)) if is_held else hyper
+
         known = 0 if self._encoding is None else len(self._encoding.names)
         return [
             lambda rng, share=share, size=size: State(
-                start_globals(
-                    model, counts, size, dims, start_a0(hyper, counts, size) if holds else hyper, rng, share, known
-                )
+                start_globals(model, counts, size, dims, of_start(size), rng, share, known)
             )
             for share, size in starts
         ]
@@ -268,7 +271,7 @@ class Factorization(
             return Contender(first, partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks, note=note))
 
         def to_the_end(first: loop.Outcome) -> loop.Outcome:
-            return self._run(structured, [], rows, validation, rng, callbacks=callbacks, resume=first)
+            return self._run(structured, [], rows, validation, rng, callbacks=callbacks, begun=first)
 
         groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
         firsts: list[loop.Outcome] = []
@@ -280,15 +283,18 @@ class Factorization(
             with bars_of(self) as bars:
                 callbacks = [*bars.values(), *self.callbacks]
                 contenders = [contender(groups[i], firsts[i], callbacks) for i in worth_trying(firsts)]
-                is_asked_for = self.inference != "auto" or self.n_chains is not None or self.n_sweeps is not None
-                others = None if is_asked_for else to_the_end
+                # Of covariates structured inference says too little, too surely: their effects want samples.
+                is_asked_for = resolve.asks_for_chains(self) or self._encoding is not None
+                others = to_the_end if self.inference == "auto" and not is_asked_for else None
                 chosen = choose(contenders, gibbs, validation, wanted.n_chains, others)
         if any(run.end for run in chosen.runs):
             self._finish_chains(gibbs, structured, chosen, rows, counts)
             return
         self.inference_ = "structured"  # interrupted before any chain, what the first start found is a fit, too
         outcome = chosen.runs[0].start if chosen.runs else chosen.first
-        reason = firsts[-1].reason if firsts[-1].interrupted else outcome.reason
+        reason = outcome.reason
+        if chosen.interrupted and not outcome.interrupted:
+            reason = "interrupted while starts were tried; the first is kept"
         self._finish(structured, outcome.state, counts.column_names)
         self._record(outcome.history, reason, chosen.interrupted or outcome.interrupted)
 
@@ -301,8 +307,11 @@ class Factorization(
             memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit
         except KeyboardInterrupt:
             interrupted = True
+        reason = sampled.reason
+        if chosen.interrupted and not sampled.interrupted:
+            reason = f"interrupted while chains were chosen; {counted(len(chosen.runs), 'chain')} are kept"
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
-        self._record(sampled.history, sampled.reason, interrupted)
+        self._record(sampled.history, reason, interrupted)
 
     def _resumed(self, n_columns: int, n_rows: int) -> State:
         """The state to go on from, with what it remembers scaled to the rows there are now."""
@@ -336,9 +345,9 @@ class Factorization(
         rng: np.random.Generator,
         max_epochs: int | None = None,
         callbacks: list[loop.Callback] | None = None,
-        resume: loop.Outcome | None = None,
+        begun: loop.Outcome | None = None,
     ) -> loop.Outcome:
-        """Plan, settings and callbacks for the loop, by default the user's and the bars; ``resume`` is gone on from."""
+        """Plan, settings and callbacks for the loop, by default the user's and the bars; what is ``begun`` goes on."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows, self.inference_ == "gibbs")
         schedule = None
         if size < rows.n_rows:
@@ -351,8 +360,10 @@ class Factorization(
         settings = loop.Settings(epochs, self.tol, self.patience, watch, check_every, title)
         with bars_of(self) if callbacks is None else nullcontext({}) as bars:
             callbacks = [*bars.values(), *self.callbacks] if callbacks is None else callbacks
-            if resume is not None:
-                return loop.run(scheme, resume.state, rows, plan, settings, rng, validation, callbacks, resume=resume)
+            if begun is not None:  # by another scheme: its best is not the one to beat
+                others = (settings, rng, validation, callbacks)
+                end = loop.run(scheme, begun.state, rows, plan, *others, memory=begun.memory)
+                return replace(end, history=begun.history + end.history)
             judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []
             for start in starts if judges else starts[:1]:

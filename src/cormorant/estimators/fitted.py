@@ -125,7 +125,8 @@ class FittedMixin:
         """How covariates move components, where there are any, relative to what they do to all."""
         for name in ("covariate_names_", "covariate_effects_", "covariate_effects_interval_"):
             self.__dict__.pop(name, None)
-        if self._encoding is not None:
+        is_known = bool(self.samples_) or isinstance(self._state.memory, Statistics)  # not if interrupted too early
+        if self._encoding is not None and is_known:
             found = self._effects(relative=True)
             self.covariate_names_ = np.array(self._encoding.names, dtype=object)
             self.covariate_effects_ = found.mean

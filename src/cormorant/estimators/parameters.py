@@ -67,7 +67,8 @@ DEFAULTS = {
 def resolve_inference(inference: str, allocation: str, stopping: str, batch_size: Any) -> str:
     """The scheme that a name stands for.
 
-    "auto" is the sampler, which predicts best, unless something is asked for that only structured inference has.
+    "auto" is the sampler, unless something is asked for that only structured inference has. (Where chains predict no
+    better, a fit by "auto" ends with a structured one: `pilots`.)
     """
     if inference == "auto":
         only_structured = allocation == "digamma" or stopping == "bound" or isinstance(batch_size, int | np.integer)
@@ -197,6 +198,13 @@ class Chains:
     n_samples: int
 
 
+def asks_for_chains(estimator: Any) -> bool:
+    """Whether somebody has said how many chains, sweeps or samples there are to be."""
+    return any(
+        getattr(estimator, name) != default_of(estimator, name) for name in ("n_chains", "n_sweeps", "n_samples")
+    )
+
+
 def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_components: int) -> Chains:
     """The work of a sweep grows with rows x components: the more there is, the fewer chains and sweeps by default.
 
@@ -245,7 +253,7 @@ def resolve_batch_size(batch_size: Any, n_rows: int, starts_chain: bool = False)
 
 
 def resolve_validation_rows(validation: Any, n_rows: int) -> int:
-    """Rows kept aside to stop by: 5% (50 to 500), none of fewer than 200 rows."""
+    """Rows kept aside to stop and to choose by: 5% (50 to 500), none of fewer than 200 rows."""
     if validation == "auto":
         return 0 if n_rows < 200 else min(500, max(50, n_rows // 20))
     check_validation(validation)

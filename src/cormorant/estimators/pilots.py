@@ -8,6 +8,7 @@ vary more than Poisson counts do (cells and their genes), chains may predict wor
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ from cormorant.inference.fit import Outcome
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import SampledPosterior, Validation, entry_probabilities
 
+logger = logging.getLogger("cormorant")
 Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilities of the entries to predict
 PILOTS = 2  # chains of each size, before there is a choice
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
@@ -74,7 +76,7 @@ def choose(
     except KeyboardInterrupt:
         pass
     if len(predicted) < len(contenders):  # interrupted: the first chains are kept
-        return Choice(first.first, pilots[0], interrupted=True)
+        return Choice(first.first, pilots[0] if pilots else [], interrupted=True)
     sets = [[i] for i in range(len(contenders))] + ([[0, 1]] if len(contenders) > 1 and n_chains > 1 else [])
     promised = [forecast(validation, [predicted[i] for i in chosen], n_chains) for chosen in sets]
     best = int(np.argmin(promised))
@@ -86,12 +88,15 @@ def choose(
         if end.interrupted:
             return replace(begun, interrupted=True)
         if end.best <= promised[best]:
+            logger.info(
+                "a structured fit predicts as well as chains promise to, and is kept; for samples give n_chains"
+            )
             return Choice(end)
     for i, share in shares.items():
         more = contenders[i].run(range(len(few), share))
         begun = replace(begun, runs=begun.runs + more)
         if not _are_whole(more, len(range(len(few), share))):
-            break
+            return replace(begun, interrupted=True)
     return begun
 
 

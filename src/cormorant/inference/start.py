@@ -3,9 +3,10 @@
 Components around the column means leave it to the data to pull them apart: right where rows are short. Components half
 way between the means and one random row each are told apart at once: right where rows are long. And a fit that begins
 with as many components as there may be seldom gets rid of those that the data cannot feed, so each is also tried with a
-quarter of them. A fit with rows kept aside tries all for a few epochs and goes on with the one that predicts best
-(`fit.race`); components that never took part are added at the end, holding nothing (`with_unused`). Small data are also
-begun with a surplus of components, which are merged after a few epochs (`merge_components`).
+quarter of them. A structured fit with rows kept aside tries all for a few epochs and goes on with the one that predicts
+best (`fit.race`); chains are tried themselves (`estimators.pilots`). Components that never took part are added at the
+end, holding nothing (`with_unused`). Small data are also begun with a surplus of components, which are merged after a
+few epochs (`merge_components`).
 """
 
 from __future__ import annotations
