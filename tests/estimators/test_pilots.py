@@ -165,15 +165,45 @@ def overdispersed(rng, n=400, columns=60):
     return as_counts(rng.poisson(rates))
 
 
-def test_auto_takes_the_better_of_the_two():
-    """A structured fit where chains do worse, unless chains are asked for; chains where the model is true."""
-    noisy: Counts = overdispersed(np.random.default_rng(0))
-    few = {"n_components": 40, "n_dims": 3, "random_state": 0}
-    without = CNPF(**few).fit(noisy)
-    assert without.inference_ == "structured"
-    assert without.samples_ == []
-    assert CNPF(**few, inference="gibbs", n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
-    assert CNPF(**few, n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
+@pytest.fixture(scope="module")
+def noisy() -> Counts:
+    return overdispersed(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def by_default(noisy):
+    return CNPF(40, 3, random_state=0).fit(noisy)
+
+
+def test_auto_takes_the_better_of_the_two(noisy, by_default):
+    """A structured fit where chains do worse, unless chains are asked for; it has learned its a0."""
+    assert by_default.inference_ == "structured"
+    assert by_default.samples_ == []
+    assert by_default.hyperparameters_["a0"] > 0.3  # starts of chains hold it at .1
+    assert CNPF(40, 3, random_state=0, inference="gibbs", n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
+    assert CNPF(40, 3, random_state=0, n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
+
+
+@pytest.mark.parametrize(
+    ("settings", "covariates", "may_do_without"),
+    [
+        ({}, None, True),
+        ({"inference": "gibbs"}, None, False),
+        ({"n_samples": 3}, None, False),
+        ({"n_sweeps": 60}, None, False),
+        ({}, np.arange(400.0)[:, None], False),  # their effects want samples
+    ],
+)
+def test_when_chains_are_asked_for(noisy, monkeypatch, settings, covariates, may_do_without):
+    asked = []
+
+    def look(contenders, gibbs, validation, n_chains, go_on):
+        asked.append(go_on is not None)
+        return pilots.Choice(contenders[0].first)
+
+    monkeypatch.setattr(factorization, "choose", look)
+    CNPF(40, 3, random_state=0, **settings).fit(noisy, covariates=covariates)
+    assert asked == [may_do_without]
 
 
 def test_chains_of_two_sizes_make_one_model(monkeypatch, tmp_path):
@@ -209,7 +239,7 @@ def test_components_that_hold_nothing_predict_nothing():
 @pytest.mark.parametrize(
     ("at", "chains", "said"),
     [
-        (("chain 1 of 3 with 10 components", 2), 2, "interrupted while chains were chosen; 2 chains are kept"),
+        (("chain 1 of 3 with 10 components", 2), 2, "interrupted while chains were chosen; kept: 2 chains"),
         (("chain 3 of 3", 2), 3, "chain 3 of 3: interrupted after 2 sweeps"),
     ],
 )
@@ -238,20 +268,6 @@ def test_an_interrupt_between_chains_is_not_lost(validation):
         [Contender(SimpleNamespace(best=9.0), run)], None, validation, 4, lambda first: pytest.fail("far behind")
     )
     assert (len(chosen.runs), chosen.interrupted) == (2, True)
-
-
-def test_covariates_want_samples():
-    noisy = overdispersed(np.random.default_rng(0))
-    model = CNPF(40, 3, random_state=0).fit(noisy, covariates=np.arange(400.0)[:, None])
-    assert model.inference_ == "gibbs"
-
-
-def test_a_structured_fit_that_is_kept_has_learned_its_a0():
-    noisy = overdispersed(np.random.default_rng(0))
-    kept, asked = (CNPF(40, 3, random_state=0, inference=name).fit(noisy) for name in ("auto", "structured"))
-    assert kept.inference_ == "structured"
-    for model in (kept, asked):
-        assert model.hyperparameters_["a0"] > 0.3  # starts of chains hold it at .1
 
 
 def test_an_interrupt_before_anything_is_known_of_covariates():

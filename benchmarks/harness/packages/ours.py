@@ -34,7 +34,9 @@ class Cormorant(Peer):
     """A model of ours at its defaults: nothing is chosen."""
 
     package = module = "cormorant"
-    fold_in = "a short chain of the row through each posterior sample"
+    fold_in = (
+        "a short chain of the row through each posterior sample, or the solution of a structured fit that was kept"
+    )
     is_repeated = True
     model = "cnpf"
 

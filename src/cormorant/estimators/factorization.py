@@ -309,7 +309,7 @@ class Factorization(
             interrupted = True
         reason = sampled.reason
         if chosen.interrupted and not sampled.interrupted:
-            reason = f"interrupted while chains were chosen; {counted(len(chosen.runs), 'chain')} are kept"
+            reason = f"interrupted while chains were chosen; kept: {counted(len(chosen.runs), 'chain')}"
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
         self._record(sampled.history, reason, interrupted)
 
