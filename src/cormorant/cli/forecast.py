@@ -24,7 +24,7 @@ from cormorant.estimators.starts import SURPLUS_EPOCHS
 from cormorant.estimators.thinned_chains import START_EPOCHS
 from cormorant.inference.features.start import EPOCHS
 from cormorant.inference.rows import LARGEST_BLOCK
-from cormorant.inference.start import FEWER, FEWEST
+from cormorant.inference.start import FEWER, sizes_to_try
 from cormorant.inference.thinned import ThinnedPosterior
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
     first, others = (min(n, estimator.max_epochs) for n in (resolve.FIRST_EPOCHS, resolve.START_EPOCHS))
     passes = first + (chains.n_chains - 1) * others
     sweeps = chains.n_chains * chains.n_sweeps
-    if heats and estimator.n_components // FEWER >= FEWEST:  # a few chains with so many fewer components
+    if heats and len(sizes_to_try(estimator.n_components)) > 1:  # a few chains with so many fewer components
         passes += -(-(first + race + others) // FEWER)
         sweeps += -(-min(PILOTS, chains.n_chains) * chains.n_sweeps // FEWER)
     if keeps_aside and estimator.inference == "auto" and not resolve.asks_for_chains(estimator):

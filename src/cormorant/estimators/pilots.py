@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cormorant.data import Counts
 from cormorant.estimators.chains import Run
 from cormorant.inference.fit import Outcome
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import SampledPosterior, Validation, entry_probabilities
+from cormorant.inference.predictive import SampledPosterior, Validation, entry_probabilities, mean_log
 
 logger = logging.getLogger("cormorant")
 Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilities of the entries to predict
@@ -93,9 +92,10 @@ def choose(
             )
             return Choice(end)
     for i, share in shares.items():
-        more = contenders[i].run(range(len(few), share))
+        rest = range(len(few), share)
+        more = contenders[i].run(rest)
         begun = replace(begun, runs=begun.runs + more)
-        if not _are_whole(more, len(range(len(few), share))):
+        if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)
     return begun
 
@@ -113,17 +113,13 @@ def predict(validation: Validation, gibbs: Gibbs, runs: Sequence[Run]) -> Predic
 def forecast(validation: Validation, predicted: Sequence[Predicted], n_chains: int) -> float:
     """Perplexity of the rows kept aside by the mean of ``n_chains`` chains, by a few of each size.
 
-    The log perplexity of the mean of m chains falls like its limit + c / m, as a variance does.
+    The mean log probability by m chains together rises like its limit - c / m, as a variance falls.
     """
     logs = []
     for number, (_, test) in enumerate(validation.splits):
         each = [p for of_one_size in predicted for p in of_one_size[number]]
-        alone, together = np.mean([_loss(p, test) for p in each]), _loss(np.mean(each, axis=0), test)
+        alone, together = np.mean([mean_log(p, test) for p in each]), mean_log(np.mean(each, axis=0), test)
         m = len(each)
-        c = (alone - together) / (1.0 - 1.0 / m) if m > 1 else 0.0
-        logs.append(together - c * (1.0 / m - 1.0 / n_chains))
-    return float(np.exp(np.mean(logs)))
-
-
-def _loss(probabilities: np.ndarray, test: Counts) -> float:
-    return -float(test.data @ np.log(probabilities)) / test.total
+        c = (together - alone) / (1.0 - 1.0 / m) if m > 1 else 0.0
+        logs.append(together + c * (1.0 / m - 1.0 / n_chains))
+    return float(np.exp(-np.mean(logs)))

@@ -184,21 +184,25 @@ def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:
     """Mean over the test counts of log p(column | observed part of its row)."""
     if test.nnz == 0:
         raise ValueError("there is nothing to predict: no row has a test entry; observe a smaller fraction.")
-    total = 0.0
-    for first in range(0, observed.n_rows, LARGEST_BLOCK):
-        index = np.arange(first, min(first + LARGEST_BLOCK, observed.n_rows))
-        part = test.rows(index)
-        total += float(part.data @ np.log(entry_probabilities(posterior, observed.take(index), part)))
-    return total / test.total
+    return mean_log(entry_probabilities(posterior, observed, test), test)
+
+
+def mean_log(probabilities: np.ndarray, test: Counts) -> float:
+    """The mean over the counts of ``test``, given the probabilities of its entries."""
+    return float(test.data @ np.log(probabilities)) / test.total
 
 
 def entry_probabilities(posterior: Posterior, rows: Rows, test: Counts) -> np.ndarray:
-    """p(column | row) at the entries of ``test``."""
-    total, n = np.zeros(test.nnz), 0
-    for q, atoms in posterior.pairs(rows):
-        total += posterior.backend.entry_rates(test.indptr, test.indices, q, atoms)
-        n += 1
-    return total / n
+    """p(column | row) at the entries of ``test``, a block of rows at a time, which bounds the memory."""
+    found = []
+    for first in range(0, rows.n_rows, LARGEST_BLOCK):
+        index = np.arange(first, min(first + LARGEST_BLOCK, rows.n_rows))
+        part, total, n = test.rows(index), 0.0, 0
+        for q, atoms in posterior.pairs(rows.take(index)):
+            total = total + posterior.backend.entry_rates(part.indptr, part.indices, q, atoms)
+            n += 1
+        found.append(total / n)
+    return np.concatenate(found)
 
 
 def column_probabilities(posterior: Posterior, rows: Rows) -> np.ndarray:

@@ -73,10 +73,15 @@ def start_a0(hyper: Hyperparameters, counts: Counts, n_components: int) -> Hyper
     return replace(hyper, a0=min(hyper.a0, THIN * max(a_cell, 1e-3)))
 
 
+def sizes_to_try(n_components: int) -> tuple[int, ...]:
+    """Numbers of components to begin with: all, and fewer where that leaves enough."""
+    fewer = n_components // FEWER
+    return (n_components, fewer) if fewer >= FEWEST else (n_components,)
+
+
 def starts_to_try(n_rows: int, n_components: int) -> list[tuple[float, int]]:
     """Shares of a random row, and numbers of components, to begin with."""
-    fewer = n_components // FEWER
-    sizes = (n_components, fewer) if fewer >= FEWEST else (n_components,)
+    sizes = sizes_to_try(n_components)
     if n_rows * n_components > FEW_CELLS:
         return [(share, size) for size in sizes for share in ROW_SHARES]
     # Merged, a surplus finds what plain starts miss; a race of a few epochs would not always see that. Here it costs
