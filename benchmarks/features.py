@@ -6,12 +6,14 @@ A fifth of the entries is hidden (masked, not zero) and predicted. Of the votes,
 are hidden together, and questions without a recorded vote are missing, neither fitted nor scored. The baselines have
 as many dimensions as the correlated model (beta-features) has features in use: logistic PCA with a ridge penalty, and
 NMF (KL loss, masked), each with its strength chosen on a tenth of the shown entries. The sizes of the feature models
-were chosen on splits of other seeds (50 to 52). `--max-rows` takes a seeded sample.
+were chosen on splits of other seeds (50 to 52). `--max-rows` takes a seeded sample. `--figure FILE` draws the features
+that the correlated model found in images, with the last seed.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 import warnings
 from pathlib import Path
@@ -22,6 +24,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from cormorant.estimators import FEATURE_ESTIMATORS, TruncationWarning
+from cormorant.explore import figures
 
 SIZES = {  # features at most, dimensions of their locations
     "house_votes84": (30, 2),
@@ -97,6 +100,18 @@ def tuned(method, penalties, y, shown, groups, rank, seed) -> np.ndarray:
     return method(y, shown, rank, penalties[int(np.argmin(losses))], seed)
 
 
+def draw(model, folder: Path, file: str | None) -> None:
+    """The features as pictures, where columns are pixels by line and place: r12c7."""
+    names = (folder / "columns.txt").read_text().split()
+    if file is None or not all(re.fullmatch(r"r\d+c\d+", name) for name in names):
+        return
+    places = np.array([[int(number) for number in name[1:].split("c")] for name in names])
+    height, width = places.max(axis=0) + 1
+    pixels = places @ [width, 1]
+    ax = figures.component_images(model, (height, width), pixels=pixels, n=model.n_components_used_, across=20)
+    ax.figure.savefig(file, dpi=150, bbox_inches="tight")
+
+
 def compare(name: str, args: argparse.Namespace, seed: int) -> None:
     y, exists, groups = load(Path(args.data) / name, args.max_rows)
     hidden = hide(exists, groups, 0.2, np.random.default_rng(seed))
@@ -113,7 +128,9 @@ def compare(name: str, args: argparse.Namespace, seed: int) -> None:
         )  # fmt: skip
         estimator.fit(y, mask=~shown)
         loss = log_loss(y, estimator.predict_mean(y, mask=~shown), hidden)
-        used = estimator.n_components_used_ if model == "beta-features" else used
+        if model == "beta-features":
+            used = estimator.n_components_used_
+            draw(estimator, Path(args.data) / name, args.figure)
         found[model] = (loss, time.perf_counter() - begin, f"{estimator.n_components_used_} features")
     for label, method, penalties in (("logistic PCA", logistic_pca, PENALTIES), ("NMF", nmf, NMF_PENALTIES)):
         begin = time.perf_counter()
@@ -135,6 +152,7 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--figure", help="where to draw the features of images")
     args = parser.parse_args()
     warnings.simplefilter("ignore", TruncationWarning)
     for name in args.sets.split(","):

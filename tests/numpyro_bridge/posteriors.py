@@ -39,17 +39,22 @@ def simulate_topics(seed):
     return rng.multinomial(40, x / x.sum(axis=1, keepdims=True) @ atoms)
 
 
-def gibbs_rates(y, name, n_chains, n_sweeps):
-    """The rates after every sweep (their mean given all but x, unless x is normalised): chains x draws x entries."""
+def gibbs_draws(y, name, n_chains, n_sweeps):
+    """After every sweep the rates (their mean given all but x, unless x is normalised) and the total of the weights.
+
+    Each chains x draws x ...
+    """
     model = MODELS[name]
     scheme = Gibbs(model, CpuBackend(), learns_a0=False, learns_sigma_l2=False, learns_sigma_m2=False)
     csr = sparse.csr_matrix(y.astype(float))
     batch = Batch(csr.indptr.astype(np.int64), csr.indices, csr.data, COLUMNS)
-    chains = []
+    rates, totals = [], []
     for seed in range(n_chains):
         rng = np.random.default_rng(seed)
         start = start_globals(model, as_counts(y), COMPONENTS, DIMS, HYPER, rng, 0.3)
-        state, rows, rates = scheme.begin(start, rng), None, []
+        state, rows = scheme.begin(start, rng), None
+        rates.append([])
+        totals.append([])
         for sweep in range(n_sweeps):
             for _ in range(scheme.passes(state)):
                 rows, statistics = scheme.local_step(scheme.visit(state), batch, rows)
@@ -61,9 +66,9 @@ def gibbs_rates(y, name, n_chains, n_sweeps):
                 shape = g.weights + rows.n
                 x = rng.gamma(shape) if model.normalised else shape
                 x = x / (1 / link_function(model.link, field) + atoms.sum(axis=0))
-                rates.append((x / x.sum(axis=1, keepdims=True) if model.normalised else x) @ atoms.T)
-        chains.append(rates)
-    return np.array(chains)
+                rates[-1].append((x / x.sum(axis=1, keepdims=True) if model.normalised else x) @ atoms.T)
+                totals[-1].append(g.weights.sum())
+    return {"mean": np.array(rates), "total": np.array(totals)}
 
 
 def nuts_draws(model, y, n_chains, n_draws, n_warmup, names=("mean",), **options):

@@ -199,6 +199,18 @@ def test_a_learned_scale_and_a_law_of_whole_rows():
     assert joint(whole, point, REALS) == pytest.approx(by_hand - stats.halfnorm.logpdf(0.7), **PRECISE)
 
 
+def test_given_weights_of_a_dirichlet_process_may_lie_above_one():
+    """As beta w does, where beta is learned; they were once cut off at one, and beta then came out too large."""
+    measure = diln(DirichletProcess(2.0), GaussianAtoms(np.zeros(COLUMNS)), GaussianLocations(D), beta=1.0)
+    weights = 2.5 * WEIGHTS / WEIGHTS.max()
+    log_p, log_x = gamma_parts(weights)
+    log_x = log_x + DRAWN["d"] @ LOCATIONS.T
+    means = np.exp(log_x - logsumexp(log_x, axis=1, keepdims=True)) @ EYE
+    model = to_numpyro(measure, Gaussian(0.7), K, **(GIVEN | {"weights": lambda number: weights}))
+    by_hand = log_p + normals("d") + stats.norm.logpdf(REALS, means, 0.7).sum()
+    assert joint(model, {"d": DRAWN["d"], **GAMMAS}, REALS) == pytest.approx(by_hand, **PRECISE)
+
+
 def test_pitman_yor_sticks_and_unit_gamma_atoms():
     measure = replace(
         diln(DirichletProcess(2.0), GammaAtoms(COLUMNS, 2.0, 0.5), GaussianLocations(D, 0.0), beta=3.0),

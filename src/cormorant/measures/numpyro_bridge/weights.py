@@ -59,12 +59,15 @@ def break_sticks(v: Array) -> Array:
 
 
 def place(w: Array, upper: float) -> PlacedWeights:
-    """Weights with their positions, kept from zero and from an upper end of one."""
+    """Weights kept from zero, with their positions, which are kept from an upper end of one.
+
+    Weights that a user gives are theirs: those of a Dirichlet process times a beta may lie above its end.
+    """
     w = jnp.maximum(w, smallest())
     if upper > 1:
         return PlacedWeights(w, jnp.log(w))
-    w = jnp.minimum(w, 1 - jnp.finfo(w.dtype).epsneg)
-    return PlacedWeights(w, jnp.log(w) - jnp.log1p(-w))
+    inside = jnp.minimum(w, 1 - jnp.finfo(w.dtype).epsneg)
+    return PlacedWeights(w, jnp.log(inside) - jnp.log1p(-inside))
 
 
 def _levy_sampler(process: LevyProcess, number: int) -> Sampler:
