@@ -24,6 +24,7 @@ from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel, Linear
 
 SURPLUS_EPOCHS = 3  # of a start with a surplus of components, before they are merged
+MEAN_FIELD_SURPLUS_EPOCHS = 10  # its components part more slowly: merged after three, planted ones are lost
 LINEAR_EPOCHS = 40  # with the linear kernel, before another takes over
 LINEAR_DIMS, LINEAR_VARIANCE = 25, 0.04  # n_dims and sigma_l2 meanwhile
 
@@ -75,7 +76,8 @@ def _merged(
     """The state as it is, or one with a surplus of components after a few epochs, the most alike merged."""
     if state.globals.n_components <= n_components:
         return Outcome(state, (), "", RowMemory(rows.n_rows))
-    few = replace(settings, max_epochs=SURPLUS_EPOCHS)
+    epochs = SURPLUS_EPOCHS if isinstance(scheme, Structured) else MEAN_FIELD_SURPLUS_EPOCHS
+    few = replace(settings, max_epochs=epochs)
     outcome = run(scheme, state, rows, plan, few, rng, callbacks=callbacks, stage="surplus components")
     return replace(outcome, state=State(merge_components(scheme.model, outcome.state.globals, n_components)))
 
