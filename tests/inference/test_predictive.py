@@ -144,6 +144,16 @@ class TestSampledPosterior:
         some = np.array([7, 2, 7, 3])
         assert_allclose(predictive.column_probabilities(posterior, problem.rows.take(some)), p[some], rtol=1e-9)
 
+    def test_components_that_a_chain_was_filled_up_with_change_nothing(self, sampled):
+        problem, posterior = sampled
+        model = posterior.gibbs.model
+        filled = [[sample.with_unused(model, 20) for sample in chain] for chain in posterior.chains]
+        p, q = (
+            predictive.column_probabilities(replace(posterior, chains=c), problem.rows)
+            for c in (posterior.chains, filled)
+        )
+        assert_array_equal(p, q)
+
     def test_rows_that_show_nothing_are_scored_from_the_prior(self, sampled):
         problem, posterior = sampled
         [empty] = np.flatnonzero(problem.y.sum(axis=1) == 0)[:1]

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cormorant.inference.diagnostics import effective_sample_size, split_rhat
-from cormorant.inference.samples import Collector, Sample, align, summarise
+from cormorant.inference.samples import Collector, Sample, align, in_use, summarise
 from cormorant.inference.start import merge_components, starts_to_try, with_unused
 from cormorant.inference.state import Globals
 from cormorant.models.cnpf import MODELS, Hyperparameters
@@ -82,6 +82,13 @@ def test_unused_components_hold_nothing():
     assert (g.weights[5:] < 1e-9).all()
     assert with_unused(MODELS["cnpf"], draw(4), 5).n_components == 5
     assert_allclose(with_unused(MODELS["hdp"], draw(4), 9).atom_mean[:, 5:], 1 / 8)  # the mean of a Dirichlet prior
+
+
+def test_what_a_chain_was_filled_up_with_is_not_in_use():
+    chain = [Sample.of(draw(seed, n_columns=30)) for seed in range(2)]
+    filled = [sample.with_unused(MODELS["cnpf"], 9).reorder(np.arange(9)[::-1]) for sample in chain]
+    assert_array_equal(in_use(chain), np.arange(5))
+    assert_array_equal(in_use(filled), np.arange(4, 9))
 
 
 def test_twins_are_merged_and_the_idle_dropped():

@@ -501,6 +501,24 @@ class TestOddData:
         long = problem.scheme.solve(view, problem.batch(), None, Effort(300, 3))
         assert np.all(np.abs(short - long.n).sum(axis=1) <= 0.05 * (1 + problem.y.sum(axis=1)))
 
+    @pytest.mark.parametrize("model", ["cnpf", "softplus-cnpf", "hgp", "diln"])
+    def test_rows_that_rest_are_left_alone(self, make_problem, model):
+        """Each row is as after its first round, or as after the second; which of the two, its own counts decide."""
+        problem = make_problem(model, n_rows=40, missing=model == "cnpf")
+        scheme, batch, view = problem.scheme, problem.batch(), problem.scheme.view(problem.run(3).state.globals)
+        start = scheme.local_step(view, batch, None)[0]
+        one, two = (scheme.solve(view, batch, start, Effort(rounds, 2)) for rounds in (1, 2))
+        move = np.abs(one.n - start.n).sum(axis=1) / np.maximum(batch.row_totals, 1e-300)
+        tol = float(np.median(move))
+        found = scheme.solve(view, batch, start, Effort(2, 2, tol))
+        moves = move > tol
+        assert moves.any()
+        assert not moves.all()
+        for get in (lambda s: s.n, lambda s: s.theta, lambda s: s.field.mean, lambda s: s.field.expansion.log_scale):
+            assert_allclose(get(found), np.where(moves[:, None], get(two), get(one)), rtol=1e-5)
+        by_entry = np.repeat(moves, np.diff(batch.indptr))
+        assert_allclose(found.ratio, np.where(by_entry, two.ratio, one.ratio), rtol=1e-5)
+
     def test_an_empty_row_moves_no_other_row(self, make_problem):
         y = draw_counts(np.random.default_rng(0))
         problem = make_problem("cnpf", y=y)

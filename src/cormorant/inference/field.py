@@ -87,6 +87,12 @@ class Field:
             self.field_mean[index], self.field_variance[index],
         )  # fmt: skip
 
+    def put(self, rows: np.ndarray, other: Field) -> None:
+        """Take over q(f) of some rows (a mask), in place."""
+        self.mean[rows], self.covariance[rows] = other.mean, other.covariance
+        self.field_mean[rows], self.field_variance[rows] = other.field_mean, other.field_variance
+        self.expansion.put(rows, other.expansion)
+
     def second_moments(self, backend: Backend) -> np.ndarray:
         """E f f^T, packed."""
         return self.covariance + backend.pack_products(self.mean.astype(self.covariance.dtype, copy=False))

@@ -36,6 +36,13 @@ class Expansion:
         values = (getattr(self, f.name) for f in fields(self))
         return Expansion(*(value[index] if isinstance(value, np.ndarray) else value for value in values))
 
+    def put(self, rows: np.ndarray, other: Expansion) -> None:
+        """Take over some rows (a mask), in place."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, np.ndarray):
+                value[rows] = getattr(other, f.name)
+
     def slope(self, n: np.ndarray, w: np.ndarray) -> np.ndarray:
         """E h'(F)."""
         return n * self.count_slope - (w + n) * self.shape_slope

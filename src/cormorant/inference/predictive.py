@@ -23,7 +23,7 @@ from cormorant.inference.moves import MetropolisField, RowDraws, Visit
 from cormorant.inference.polya_gamma import PolyaGammaField
 from cormorant.inference.prior import WIDE_LEVEL
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
-from cormorant.inference.samples import Sample
+from cormorant.inference.samples import Sample, in_use
 from cormorant.inference.scheme import RowSolver
 from cormorant.inference.sharing import ScanCounts, ShareCounts
 from cormorant.inference.state import Globals, RowPosterior
@@ -104,15 +104,15 @@ class SampledPosterior:
         return self.gibbs.backend
 
     def pairs(self, rows: Rows) -> Pairs:
-        """A pair a sample."""
+        """A pair a sample, of the components that its chain has in use."""
         groups, empty = self._groups(rows)
         of_empty = rows.take(empty).covariates
         for chain in self.chains:
-            dropped = self.burn_in
+            used, dropped = in_use(chain), self.burn_in
             for group in groups:
                 group.forget()
             for sample in chain:
-                whole = sample.globals
+                whole = sample.globals.reorder(used)
                 g = self._for_parts(whole)
                 atoms, design = g.atom_mean, self.gibbs.solver.design(g)
                 q = np.empty((rows.n_rows, g.n_components))

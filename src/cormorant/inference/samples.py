@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from cormorant.inference.globals import WEIGHT_FLOOR
 from cormorant.inference.regression import with_effects
 from cormorant.inference.start import with_unused
 from cormorant.inference.state import Globals, State
@@ -52,6 +54,16 @@ class Sample:
     def reorder(self, order: np.ndarray) -> Sample:
         """The same with the components in another order."""
         return Sample(self.counts[:, order].tocsr(), self.rest.reorder(order))
+
+
+def in_use(chain: Sequence[Sample]) -> np.ndarray:
+    """Numbers of the components that some sample of a chain has counts or weight of.
+
+    A chain with fewer components than another is filled up by those that have neither (`Sample.with_unused`): work on
+    new rows passes them by.
+    """
+    uses = [(s.rest.weights > WEIGHT_FLOOR) | (np.diff(s.counts.tocsc().indptr) > 0) for s in chain]
+    return np.flatnonzero(np.any(uses, axis=0))
 
 
 def kept_sweeps(burn_in: int, n_sweeps: int, n_samples: int) -> set[int]:

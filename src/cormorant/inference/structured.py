@@ -41,7 +41,8 @@ from cormorant.models.cnpf import PoissonFactorization
 class Effort:
     """How long a visit to a row lasts: at most ``rounds`` of one field step and ``sweeps`` allocation sweeps.
 
-    With a ``tol``, each row ends where its E x first moves by less than that share of its total.
+    With a ``tol``, a row ends where its counts (or E x, where its posterior is wanted) first move by less than that
+    share of their total.
     """
 
     rounds: int
@@ -50,7 +51,7 @@ class Effort:
 
 
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
-WARM = Effort(rounds=2, sweeps=2)  # a training row that goes on where its last visit ended
+WARM = Effort(rounds=2, sweeps=2, tol=1e-2)  # a training row that goes on where its last visit ended
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
 
 
@@ -79,6 +80,11 @@ class Solution:
     n: np.ndarray
     theta: np.ndarray  # proportional to exp(E log x)
     ratio: np.ndarray  # y / normaliser of each entry
+
+    def put(self, rows: np.ndarray, entries: np.ndarray, solved: Solution) -> None:
+        """Take over what some rows (a mask; another of their entries) have been solved to."""
+        self.field.put(rows, solved.field)
+        self.n[rows], self.theta[rows], self.ratio[entries] = solved.n, solved.theta, solved.ratio
 
 
 def evidence(batch: Batch, n: np.ndarray, theta: np.ndarray, ratio: np.ndarray) -> float:
@@ -165,11 +171,25 @@ class Structured(Variational):
         else:
             field = problem.at(start.mean.astype(np.float64), start.covariance)
             n = start.n.astype(np.float64)
-        theta = ratio = n
-        for _ in range(effort.rounds):
-            field = problem.step(field, n)
-            n, theta, ratio = self._allocate(view, batch, field, n, effort.sweeps, self.zero_order)
-        return Solution(problem, field, n, theta, ratio)
+        return self._alternate(view, batch, problem, field, n, effort)
+
+    def _alternate(
+        self, view: View, batch: Batch, problem: FieldProblem, field: Field, n: np.ndarray, effort: Effort
+    ) -> Solution:
+        """The rounds of one visit; rows that rest are left alone, whatever the rows beside them do."""
+        before, field = n, problem.step(field, n)
+        solution = Solution(problem, field, *self._allocate(view, batch, field, n, effort.sweeps, self.zero_order))
+        if effort.rounds == 1:
+            return solution
+        rest, moving = replace(effort, rounds=effort.rounds - 1), np.ones(batch.n_rows, bool)
+        if effort.tol > 0.0:
+            moving = np.abs(solution.n - before).sum(axis=1) > effort.tol * batch.row_totals
+        if moving.all():
+            return self._alternate(view, batch, problem, field, solution.n, rest)
+        if moving.any():
+            others = (batch.take(moving), problem.take(moving), field.take(moving), solution.n[moving])
+            solution.put(moving, np.repeat(moving, np.diff(batch.indptr)), self._alternate(view, *others, rest))
+        return solution
 
     def settle(self, view: View, batch: Batch) -> tuple[Field, np.ndarray]:
         """q(f) and n of rows seen for the first time, each followed until its E x moves by a small share of its total.
