@@ -11,6 +11,8 @@ from scipy.optimize import linear_sum_assignment
 from cormorant import CNPF, DILN, HGP, SoftplusCNPF, compare, load
 from cormorant.data import hold_out
 from cormorant.datasets import simulate
+from cormorant.estimators import ESTIMATORS, parameters
+from cormorant.estimators.chains import are_found
 from cormorant.estimators.covariates import Encoding
 
 # Four components at the corners of a tetrahedron: every pair is told apart by the locations.
@@ -329,13 +331,12 @@ class TestPlantedEffects:
         assert large.sum() >= 2
         assert_array_equal(np.sign(model.covariate_effects_[order][large]), np.sign(truth[large]))
 
-    def coverage(self, seeds):
+    def coverage(self, name, seeds, **options):
         """Share of the 90% intervals that hold the planted effect, and how many there are that say something new."""
         inside = []
         for seed in seeds:
-            sim = planted("diln", seed=seed, n_rows=300)
-            model = DILN(4, 3, random_state=0, n_chains=1, n_sweeps=800, n_samples=200)
-            model.fit(sim.counts, covariates=sim.covariates)
+            sim = planted(name, seed=seed, n_rows=300)
+            model = ESTIMATORS[name](4, 3, random_state=0, **options).fit(sim.counts, covariates=sim.covariates)
             order = matched(model, sim)
             low, high = model.covariate_effects_interval_[:, order]
             truth = true_effects(model, sim, order)
@@ -343,11 +344,36 @@ class TestPlantedEffects:
         return float(np.mean(inside)), 6 * len(inside)  # of four relative effects of a covariate three are free
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("seeds", [range(3), range(20)])
-    def test_intervals_hold_them(self, seeds):
+    def test_intervals_of_a_long_chain_hold_them(self):
         """Nine in ten, less three standard errors."""
-        share, n = self.coverage(seeds)
+        share, n = self.coverage("diln", range(20), n_chains=1, n_sweeps=800, n_samples=200)
         assert share > 0.9 - 3.0 * np.sqrt(0.09 / n)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["diln", "cnpf"])
+    def test_intervals_of_a_default_fit_hold_most_of_them(self, monkeypatch, name):
+        """By all chains together; by the first alone they held two thirds (DILN), or fewer than half (CNPF)."""
+        monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
+        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", 4)
+        assert self.coverage(name, range(12))[0] > 0.7
+
+    def test_intervals_are_of_all_chains(self):
+        sim = planted("diln", n_rows=100)
+        model = DILN(4, 3, random_state=0, n_chains=3, n_sweeps=30).fit(sim.counts, covariates=sim.covariates)
+        draws = [model._effect_draws([sample.globals for sample in chain]) for chain in model.samples_]
+        known = [are_found(chain, model.samples_[0])[:, None] for chain in model.samples_[1:]]
+        assert any(k.any() for k in known)
+        every = np.concatenate([draws[0], *(np.where(k, d, draws[0]) for k, d in zip(known, draws[1:], strict=True))])
+        assert_allclose(model.covariate_effects_, every.mean(axis=0))
+        ends = np.quantile(every, [0.05, 0.95], axis=0)
+        assert_allclose(model.covariate_effects_interval_[0], np.minimum(ends[0], every.mean(axis=0)))
+        assert_allclose(model.covariate_effects_interval_[1], np.maximum(ends[1], every.mean(axis=0)))
+
+    def test_rows_with_covariates_have_more_sweeps(self, monkeypatch):
+        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", 4)
+        few, many = (parameters.resolve_chains(None, None, 5, 100, 10, known) for known in (False, True))
+        assert many.n_sweeps == 4 * few.n_sweeps
+        assert parameters.resolve_chains(None, 50, 5, 100, 10, True).n_sweeps == 50
 
 
 class TestHeavyTails:

@@ -71,7 +71,7 @@ def forecast(estimator: Any, counts: Counts, covariates: pd.DataFrame | None = N
     parts = [(counts.rows(rows[:n]), None if theta is None else theta[rows[:n]]) for n in sizes]
     starts = _count_starts(estimator, *parts[0])
     trials = [run_trial(estimator, *part) for part in parts]
-    return extrapolate(estimator, counts.n_rows, starts, sizes, trials)
+    return extrapolate(estimator, counts.n_rows, starts, sizes, trials, theta is not None)
 
 
 def _coded(estimator: Any, covariates: Any, counts: Counts) -> np.ndarray | None:
@@ -93,7 +93,7 @@ class Work(NamedTuple):
     batches: int = 1  # steps of a pass
 
 
-def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
+def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:
     """Passes of variational inference or of the start of each chain, its sweeps, and the race of the starts."""
     batches = -(-n_rows // resolve.resolve_batch_size(estimator.batch_size, n_rows, samples))
     keeps_aside = resolve.resolve_validation_rows(estimator.validation, n_rows) > 0
@@ -102,7 +102,7 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
     if not samples:
         return Work(estimator.max_epochs + race, batches=batches)
     given = estimator.n_chains, estimator.n_sweeps, estimator.n_samples
-    chains = resolve.resolve_chains(*given, n_rows, estimator.n_components)
+    chains = resolve.resolve_chains(*given, n_rows, estimator.n_components, has_covariates)
     first, others = (min(n, estimator.max_epochs) for n in (resolve.FIRST_EPOCHS, resolve.START_EPOCHS))
     passes = first + (chains.n_chains - 1) * others
     sweeps = chains.n_chains * chains.n_sweeps
@@ -114,14 +114,14 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool) -> W
     return Work(passes + race, sweeps, batches)
 
 
-def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
+def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:
     """The start of each chain and its sweeps, and those of the rows through the samples of one."""
     after = ThinnedPosterior.burn_in + ThinnedPosterior.sweeps * estimator.n_samples
     passes = estimator.n_chains * (SURPLUS_EPOCHS + START_EPOCHS)
     return Work(passes, estimator.n_chains * estimator.n_sweeps + after)
 
 
-def work_on_features(estimator: Any, n_rows: int, starts: int, samples: bool) -> Work:
+def work_on_features(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:
     """Starts of each chain, and its sweeps; or one set of starts, and the passes of variational inference."""
     of_start = estimator.n_starts * EPOCHS
     if samples:
@@ -133,10 +133,15 @@ WORK = {"counts": work_on_counts, "thinned": work_on_thinned, "features": work_o
 
 
 def extrapolate(
-    estimator: Any, n_rows: int, starts: int, sizes: tuple[int, int], trials: list[Trial | Any]
+    estimator: Any,
+    n_rows: int,
+    starts: int,
+    sizes: tuple[int, int],
+    trials: list[Trial | Any],
+    has_covariates: bool = False,
 ) -> Forecast:
     """From two trials of ``sizes`` rows to all of them."""
-    work = WORK[family_of(estimator.model.name)](estimator, n_rows, starts, samples=trials[0].sweep > 0)
+    work = WORK[family_of(estimator.model.name)](estimator, n_rows, starts, trials[0].sweep > 0, has_covariates)
 
     def at_all(name: str, batches: int = 1, rows: int = n_rows) -> float:
         small, large = (getattr(trial, name) for trial in trials)

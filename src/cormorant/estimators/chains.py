@@ -240,25 +240,36 @@ def diagnose(traces: list[dict[str, list[float]]]) -> dict[str, dict[str, float]
 
 def sampled_correlation(chains: list[list[Sample]], kernel: Kernel, level: float = 0.9) -> np.ndarray:
     """Mean of rho_km over the samples of all chains, and the ends of its equal-tailed credible interval: 3 x T x T."""
-    found = [are_found(chain, chains[0]) for chain in chains[1:]]
-    return pooled_correlation([_correlations(chain, kernel) for chain in chains], found, level)
+    return pooled_correlation([_correlations(chain, kernel) for chain in chains], counterparts(chains), level)
+
+
+def counterparts(chains: list[list[Sample]]) -> list[np.ndarray]:
+    """For each chain after the first, which components of the first it has found, too (masks)."""
+    return [are_found(chain, chains[0]) for chain in chains[1:]]
 
 
 def pooled_correlation(draws: list[np.ndarray], found: list[np.ndarray], level: float = 0.9) -> np.ndarray:
     """The same from the correlations in each sample of each chain, samples x T x T.
 
     Chains need not find the same components. Where one has no counterpart of a component of the first (``found``: masks
-    for the chains after it), it has nothing to say of its pairs, and the first chain's samples stand in. An interval
-    holds its mean, however skewed the samples.
+    for the chains after it), it has nothing to say of its pairs, and the first chain's samples stand in.
     """
+    return with_interval(pooled(draws, [np.outer(known, known) for known in found]), level)
+
+
+def pooled(draws: list[np.ndarray], said: list[np.ndarray]) -> np.ndarray:
+    """Draws of all chains, one after the other; what a later chain has not ``said`` (a mask) is the first's."""
     first = draws[0]
-    others = [
-        np.where(np.outer(known, known), drawn[: len(first)], first[: len(drawn)])
-        for drawn, known in zip(draws[1:], found, strict=True)
-    ]
-    every = np.concatenate([first, *others])
-    mean = every.mean(axis=0)
-    low, high = np.quantile(every, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    others = (
+        np.where(told, drawn[: len(first)], first[: len(drawn)]) for drawn, told in zip(draws[1:], said, strict=True)
+    )
+    return np.concatenate([first, *others])
+
+
+def with_interval(draws: np.ndarray, level: float) -> np.ndarray:
+    """Mean over the draws, and the ends of the equal-tailed interval, which holds it however skewed they are."""
+    mean = draws.mean(axis=0)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean)])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from cormorant.backends.packing import unpack
+from cormorant.estimators.chains import with_interval
 from cormorant.inference.locations import pull_back
 from cormorant.inference.prior import prior_of
 from cormorant.inference.regression import covariance_of_coefficients
@@ -81,9 +82,8 @@ def effect_draws(kernel: Kernel, samples: Iterable[Globals], relative: bool) -> 
 
 def effects_of_draws(draws: np.ndarray, n_components: int, level: float) -> Effects:
     """Mean and equal-tailed interval over the samples; components that took no part have zero."""
-    ends = np.quantile(draws, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
     more = ((0, n_components - draws.shape[1]), (0, 0))
-    return Effects(*(np.pad(part, more) for part in (draws.mean(axis=0), *ends)))
+    return Effects(*(np.pad(part, more) for part in with_interval(draws, level)))
 
 
 def _loadings(kernel: Kernel, g: Globals) -> np.ndarray:

@@ -254,7 +254,8 @@ class Factorization(
         counts: Counts,
     ) -> None:
         """Chains of the sampler, each from a structured fit; ``sizes`` are the components that the starts lead to."""
-        wanted = resolve.resolve_chains(self.n_chains, self.n_sweeps, self.n_samples, rows.n_rows, self.n_components)
+        given = self.n_chains, self.n_sweeps, self.n_samples
+        wanted = resolve.resolve_chains(*given, rows.n_rows, self.n_components, self._encoding is not None)
         structured = self._scheme("structured", gibbs.backend)
         assert isinstance(structured, Structured)
         holding = replace(structured, learn=structured.learn - {"a0"})  # that of a start stays where it is: `start_a0`

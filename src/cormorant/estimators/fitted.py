@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cormorant.estimators.chains import Sampled, sampled_correlation
+from cormorant.estimators.chains import Sampled, counterparts, pooled, sampled_correlation
 from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.effects import Effects, effect_draws, effects_given_locations, effects_of_draws
 from cormorant.inference.fit import Callback, Info
@@ -133,11 +133,12 @@ class FittedMixin:
             self.covariate_effects_interval_ = np.stack([found.low, found.high])
 
     def _effects(self, relative: bool, level: float = 0.9) -> Effects:
-        """Effects per unit of the covariates, from the samples of the first chain or from the state of a fit."""
+        """Effects per unit of the covariates, from the samples of all chains or from the state of a fit."""
         g, memory = self._globals, self._state.memory
         if self.samples_:
-            draws = self._effect_draws((sample.globals for sample in self.samples_[0]), relative)
-            return effects_of_draws(draws, g.n_components, level)
+            draws = [self._effect_draws((sample.globals for sample in chain), relative) for chain in self.samples_]
+            found = [known[:, None] for known in counterparts(self.samples_)]
+            return effects_of_draws(pooled(draws, found), g.n_components, level)
         assert isinstance(memory, Statistics)  # what structured inference remembers
         return Effects(*map(self._per_unit, effects_given_locations(self._model, g, memory, relative, level)))
 

@@ -28,6 +28,7 @@ MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
 MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
+SWEEPS_FOR_EFFECTS = 4  # times as many sweeps by default where rows have covariates
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
@@ -205,17 +206,21 @@ def asks_for_chains(estimator: Any) -> bool:
     )
 
 
-def resolve_chains(n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_components: int) -> Chains:
+def resolve_chains(
+    n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_components: int, has_covariates: bool = False
+) -> Chains:
     """The work of a sweep grows with rows x components: the more there is, the fewer chains and sweeps by default.
 
-    Large data need them less, too: their posterior is narrower.
+    Large data need them less, too: their posterior is narrower. Rows with covariates have more of them: predictions
+    are good after few sweeps, intervals of effects are not.
     """
     cells = max(n_rows * n_components, 1)
+    usual = (60 if cells <= MANY_CELLS else 40) * (SWEEPS_FOR_EFFECTS if has_covariates else 1)
     chosen = {
         "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))
         if n_chains is None
         else n_chains,
-        "n_sweeps": (60 if cells <= MANY_CELLS else 40) if n_sweeps is None else n_sweeps,
+        "n_sweeps": usual if n_sweeps is None else n_sweeps,
         "n_samples": n_samples,
     }
     for name, value in chosen.items():

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.data import Counts
-from cormorant.estimators.chains import record_of
+from cormorant.estimators.chains import pooled, record_of
 from cormorant.estimators.effects import Effects, effects_of_draws
 from cormorant.estimators.fitted import count_used, shares, warn_if_truncated
 from cormorant.estimators.inputs import to_counts, to_rows
@@ -22,7 +22,7 @@ from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.parameters import Chains, check_callbacks, check_count, check_number, make_generator
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import bars_of
-from cormorant.estimators.thinned_chains import ThinnedFit, mean_atoms, sampled_correlation
+from cormorant.estimators.thinned_chains import ThinnedFit, counterparts, mean_atoms, sampled_correlation
 from cormorant.estimators.thinned_storage import ThinnedStorageMixin
 from cormorant.inference import fit as loop
 from cormorant.inference.rows import Rows
@@ -197,7 +197,7 @@ class ThinnedPoissonFactorization(
         self.usage_ = shares(np.mean([g.held_counts for g in first], axis=0))
         self.n_components_used_ = count_used(self.usage_)
         self.intercepts_ = np.mean([g.coefficients[:, -1] for g in first], axis=0)
-        self.locations_ = np.mean([g.locations for g in first], axis=0)
+        self.locations_ = self._pooled([np.stack([g.locations for g in chain]) for chain in chains]).mean(axis=0)
         found = sampled_correlation(chains, self._covariance)
         self.correlation_, self.correlation_interval_ = found[0], found[1:]
         assert self._encoding is not None  # a fit has covariates
@@ -207,8 +207,13 @@ class ThinnedPoissonFactorization(
         self.covariate_effects_interval_ = np.stack([effects.low, effects.high])
 
     def _effects(self, relative: bool, level: float = 0.9) -> Effects:
-        """Effects per unit of the covariates, from the samples of the first chain."""
-        return effects_of_draws(self._effect_draws(self.samples_[0], relative), len(self.weights_), level)
+        """Effects per unit of the covariates, from the samples of all chains."""
+        draws = self._pooled([self._effect_draws(chain, relative) for chain in self.samples_])
+        return effects_of_draws(draws, len(self.weights_), level)
+
+    def _pooled(self, draws: list[np.ndarray]) -> np.ndarray:
+        """Draws of each chain, samples x components x covariates, one after the other."""
+        return pooled(draws, [known[:, None] for known in counterparts(self.samples_)])
 
     def _effect_draws(self, samples: Iterable[ThinnedGlobals], relative: bool = False) -> np.ndarray:
         """Effects in each sample of a chain, samples x components x covariates; they are log odds, relative to none."""

@@ -112,5 +112,10 @@ def mean_atoms(samples: list[ThinnedGlobals]) -> np.ndarray:
 def sampled_correlation(chains: list[list[ThinnedGlobals]], covariance: np.ndarray) -> np.ndarray:
     """Mean of the field's correlation over the samples of all chains, and the ends of its 90% interval: 3 x T x T."""
     draws = [np.stack([field_correlation(g.locations, covariance) for g in chain]) for chain in chains]
+    return pooled_correlation(draws, counterparts(chains))
+
+
+def counterparts(chains: list[list[ThinnedGlobals]]) -> list[np.ndarray]:
+    """For each chain after the first, which components of the first it has found, too (masks)."""
     first, *others = (sparse.csr_matrix(mean_atoms(chain)) for chain in chains)
-    return pooled_correlation(draws, [are_alike(other, first) for other in others])
+    return [are_alike(other, first) for other in others]
