@@ -19,7 +19,7 @@ class CovariatesMixin:
 
     _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
 
-    def _learn_encoding(self, covariates: Any, counts: Counts, first: bool) -> None:
+    def _learn_encoding(self, covariates: Any, counts: Counts, first: bool, more_to_come: bool = False) -> None:
         """Remember how covariates are coded; a fit that goes on codes them as it began to."""
         if not first:
             return
@@ -35,9 +35,10 @@ class CovariatesMixin:
             )
         if covariates is None and self.formula is not None:
             raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
-        self._encoding = (
-            None if covariates is None else Encoding.learn(covariates, self.formula, counts.n_rows, counts.row_names)[0]
-        )
+        self._encoding = None
+        if covariates is not None:
+            rows = counts.n_rows, counts.row_names
+            self._encoding = Encoding.learn(covariates, self.formula, *rows, more_to_come=more_to_come)[0]
 
     def _theta(self, covariates: Any, counts: Counts) -> np.ndarray | None:
         """Covariates coded as in the fit, whose rows had some or had none."""

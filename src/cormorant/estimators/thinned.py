@@ -137,7 +137,8 @@ class ThinnedPoissonFactorization(
             X: Rows x columns: Counts, a SciPy sparse matrix, an array, a data frame or AnnData.
             y: Ignored; scikit-learn's pipelines pass it.
             covariates: What is known of the rows, without which there is no fit: a data frame, or rows x columns of
-                numbers. Rows are matched by their order.
+                numbers. Rows are matched by their order; a data frame whose index has the names of the rows of X, but
+                in another order, is refused.
             exposure: Known size factor of each row.
         """
         self._check_parameters()
