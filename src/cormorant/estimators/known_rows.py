@@ -8,6 +8,7 @@ import numpy as np
 
 from cormorant.data import Counts
 from cormorant.estimators.covariates import Encoding
+from cormorant.estimators.parameters import default_of
 
 
 class CovariatesMixin:
@@ -16,6 +17,7 @@ class CovariatesMixin:
     if TYPE_CHECKING:
         model: ClassVar[Any]
         formula: str | None
+        sigma_g2: float
 
     _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
 
@@ -35,6 +37,11 @@ class CovariatesMixin:
             )
         if covariates is None and self.formula is not None:
             raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
+        if covariates is None and self.model.takes_covariates and self.sigma_g2 != default_of(self, "sigma_g2"):
+            raise ValueError(
+                f"sigma_g2={self.sigma_g2!r} does nothing without covariates, of whose coefficients it is the "
+                "variance; leave it out, or give covariates."
+            )
         self._encoding = None
         if covariates is not None:
             rows = counts.n_rows, counts.row_names
