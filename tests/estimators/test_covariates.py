@@ -375,6 +375,15 @@ class TestInterface:
         with pytest.raises(ValueError, match="formula = '~ age' needs covariates"):
             CNPF(4, formula="~ age").fit(data[0])
 
+    def test_a_formula_belongs_to_the_model(self, data):
+        for cls in (CNPF, DILN, ThinnedPoissonFactorization):
+            said = f"{cls.__name__}.fit.. has no argument 'formula'; it is a parameter of the model: {cls.__name__}"
+            for fit in (cls(4).fit, cls(4).fit_transform):
+                with pytest.raises(TypeError, match=said + "\\(formula='~ age'\\)"):
+                    fit(data[0], covariates=data[1], formula="~ age")
+        with pytest.raises(TypeError, match=r"fit\(\) has no argument 'covariate'\.$"):
+            CNPF(4).fit(data[0], covariate=data[1])
+
     def test_compare_gives_them_to_the_models_that_take_them(self, data):
         found = compare(
             data[0], ["hgp", "cnpf"], n_held_out=20, covariates=data[1], n_components=4, n_dims=2,

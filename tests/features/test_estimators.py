@@ -350,3 +350,19 @@ def test_simulated_features_follow_the_story():
     assert abs((truth.y - truth.mean).mean()) < 4 * error
     assert truth.locations.shape == (3, 0)
     assert np.isfinite(truth.correlation).all()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([["1", "2"], ["3", "four"]]),
+        [[1.0, 2.0], [3.0, "four"]],
+        np.array([[1, 2], [3, "four"]], dtype=object),
+        np.ma.masked_array([["1", "2"], ["3", "four"]]),
+    ],
+)
+def test_text_is_told_with_its_place(X):
+    with pytest.raises(ValueError, match=r"X must have real numbers .*row 1, column 1 is 'four'\. Code text"):
+        small().fit(X)
+    with pytest.raises(ValueError, match=r"X must have real numbers .*got text in str"):
+        small().fit("four")

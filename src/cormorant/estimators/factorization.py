@@ -56,7 +56,16 @@ class Factorization(
 
     model: ClassVar[PoissonFactorization]
 
-    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        exposure: Any = None,
+        mask: Any = None,
+        covariates: Any = None,
+        **misplaced: Any,
+    ) -> Self:
         """Fit the model to a count matrix.
 
         Args:
@@ -68,7 +77,9 @@ class Factorization(
             covariates: What is known of the rows (models with locations): a data frame, of which `formula` says what to
                 take, or rows x columns of numbers. Rows are matched by their order; a data frame whose index has the
                 names of the rows of X, but in another order, is refused.
+            **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
+        self._refuse_misplaced(misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=not (self.warm_start and hasattr(self, "_state")))

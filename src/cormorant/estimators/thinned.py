@@ -130,7 +130,7 @@ class ThinnedPoissonFactorization(
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None, *, covariates: Any = None, exposure: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, covariates: Any = None, exposure: Any = None, **misplaced: Any) -> Self:
         """Fit the model to a count matrix and the covariates of its rows.
 
         Args:
@@ -140,7 +140,9 @@ class ThinnedPoissonFactorization(
                 numbers. Rows are matched by their order; a data frame whose index has the names of the rows of X, but
                 in another order, is refused.
             exposure: Known size factor of each row.
+            **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
+        self._refuse_misplaced(misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=True)
