@@ -121,10 +121,12 @@ def compare(name: str, args: argparse.Namespace, seed: int) -> None:
     used, dims = SIZES[name]
     for model in args.models.split(","):
         options = {} if model == "ibp" else {"n_dims": dims}
+        if args.inference == "gibbs":
+            options |= {"n_sweeps": args.sweeps, "n_chains": args.chains}
         begin = time.perf_counter()
         estimator = FEATURE_ESTIMATORS[model](
-            SIZES[name][0], likelihood="bernoulli", inference=args.inference, n_sweeps=args.sweeps,
-            n_starts=args.starts, n_chains=args.chains, random_state=seed, n_jobs=args.jobs, **options,
+            SIZES[name][0], likelihood="bernoulli", inference=args.inference,
+            n_starts=args.starts, random_state=seed, n_jobs=args.jobs, **options,
         )  # fmt: skip
         estimator.fit(y, mask=~shown)
         loss = log_loss(y, estimator.predict_mean(y, mask=~shown), hidden)

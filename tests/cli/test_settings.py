@@ -37,7 +37,10 @@ from cormorant.estimators.registry import ALL
         (["--model", "diln", "--inference", "mean-field"], "--inference mean-field is the paper's algorithm"),
         (["--inference", "structured", "--sweeps", "9"], "--sweeps is for the sampler"),
         (["--batch-size", "100", "--samples", "9"], "--samples is for the sampler"),
-        (["--model", "ibp", "--inference", "structured", "--chains", "2"], "--chains is for the sampler"),
+        (
+            ["--model", "ibp", "--inference", "structured", "--chains", "2"],
+            "--chains 2 does nothing with --inference structured, only with --inference gibbs; leave it out.",
+        ),
         (["--model", "ibp", "--likelihood", "magic"], "--likelihood must be one of gaussian"),
         (["--model", "ibp", "--likelihood", "poisson", "--inference", "structured"], "--likelihood poisson is sampled"),
         (["--model", "ibp", "--mass", "0"], "--mass must be positive"),

@@ -48,7 +48,7 @@ def test_from_the_prior(cormorant, tmp_path, model):
         (["--df", "0.0001"], "at most; these give one of"),
         (["--weight", "1e-300"], "at most; these give one of nan"),
         (["--model", "diln", "--row-total", "1e30"], "at most; these give one of 1e+30"),
-        (["--model", "diln", "--sigma-l2", "1e300"], "at most; these give one of nan"),
+        (["--model", "diln", "--df", "0.0001"], "at most; these give one of nan"),
         (["--model", "ibp", "--likelihood", "poisson", "--atom-scale", "1e30"], "at most; these give one of"),
     ],
 )

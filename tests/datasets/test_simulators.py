@@ -193,3 +193,23 @@ def test_same_seed_same_data_and_wrong_arguments():
         simulate(row_total=0)
     with pytest.raises(ValueError, match="locations must be 10 components x D"):
         simulate(locations=np.ones((2, 2)))
+
+
+CORNERS = 0.6 * np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+
+
+@pytest.mark.parametrize("seed", [3, 10])
+def test_heavy_tails_whose_exponentials_are_too_large_for_numbers(seed):
+    """A row may have F of thousands. Its shares are what they are; a Poisson model has it hold the counts of all."""
+    options = {"row_total": 60.0, "weight": 2.0, "locations": CORNERS, "df": 1.2, "seed": seed}
+    diln = simulate("diln", 600, 60, 4, **options)
+    assert diln.field.max() > 709.0  # exp of more is infinite
+    assert np.allclose(diln.proportions.sum(axis=1), 1.0)
+    far = np.ptp(diln.field, axis=1) > 1000.0
+    assert np.array_equal(diln.proportions[far].argmax(axis=1), diln.field[far].argmax(axis=1))
+    totals = diln.counts.row_totals()
+    assert abs(totals.sum() - 36_000) < 4 * np.sqrt(36_000)
+    assert totals[far].min() > 20
+    cnpf = simulate("cnpf", 600, 60, 4, **options)
+    assert np.isfinite(cnpf.x).all()
+    assert np.isclose((cnpf.x @ cnpf.atoms).sum(), 36_000)

@@ -365,12 +365,27 @@ def test_partial_fit_goes_on_from_a_fit_and_from_a_file(counts, tmp_path):
         ({"length_scale": 2.0}, {"kernel": "rbf"}),
         ({"n_frequencies": 8}, {"kernel": "matern"}),
         ({"nu": 2.5}, {"kernel": "matern"}),
+        ({"top": "dirichlet", "a_c": 2.0}, {"top": "gamma"}),
+        ({"top": "beta", "b_c": 2.0}, {"top": "pitman-yor"}),
+        ({"top": "gamma", "a_beta": 2.0}, {"top": "dirichlet"}),
+        ({"top": "pitman-yor", "b_beta": 2.0}, {"top": "beta"}),
+        ({"tuples": "dirichlet", "a_c": 2.0}, {"tuples": "gamma"}),
+        ({"tuples": "beta", "b_c": 2.0}, {"tuples": "pitman-yor"}),
     ],
 )
 def test_parameters_that_do_nothing_are_refused_by_fit(counts, idle, reads):
     """By `fit` alone: they can be set, cloned and, where they are the default, left."""
-    model = clone(small().set_params(**idle))
-    (name,), (other,) = idle, reads
+    model = clone((DILN(4, 2, random_state=0) if "top" in idle else small()).set_params(**idle))
+    (other,) = reads
+    (name,) = set(idle) - {other}
     with pytest.raises(ValueError, match=f"^{name}=.* does nothing with {other}=.*, only with {other}="):
         model.fit(counts)
     quietly(clone(model.set_params(**reads, inference="structured", max_epochs=1)).fit, counts)
+
+
+def test_the_variance_of_coefficients_is_refused_without_covariates(counts):
+    model = clone(small(inference="structured", max_epochs=1, sigma_g2=2.0))
+    for fit in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"sigma_g2=2\.0 does nothing without covariates"):
+            fit(counts)
+    quietly(model.fit, counts, covariates=np.ones((counts.n_rows, 1)))

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 
-from cormorant import CNPF, DILN, HGP, SoftplusCNPF, compare, load
-from cormorant.data import hold_out
+from cormorant import CNPF, DILN, HGP, SoftplusCNPF, ThinnedPoissonFactorization, compare, load
+from cormorant.data import as_counts, hold_out
 from cormorant.datasets import simulate
 from cormorant.estimators import ESTIMATORS, parameters
 from cormorant.estimators.chains import are_found
@@ -92,6 +92,10 @@ class TestEncoding:
             ("y ~ age", "nothing on the left"),
             ("~ nope", "nope is not among age, sex"),
             ("~ age +", "formula must say"),
+            ("~ .", "a dot names none. To take every column leave the formula out"),
+            ("~ . + log(age)", "a dot names none"),
+            ("~ bs(nope, df=4)", "nope is not among age"),
+            ("~ C(sex, levels=['f'])", "levels that the formula names; .*'m'"),
             ("~ open('x')", "may not call open"),
             ("~ np.load('x')", "may not use np.load"),
             ("~ age.__class__", "age.__class__ is not among age"),
@@ -138,6 +142,65 @@ class TestEncoding:
         with pytest.raises(ValueError, match=said):
             encoding.encode(frame, 20)
 
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [
+            (pd.date_range("2020", periods=20), r"when has times \(datetime64\).*covariates\['when'\].dt.year"),
+            (pd.date_range("2020", periods=20, tz="UTC"), r"when has times \(datetime64\)"),
+            (pd.date_range("2020", periods=20).date, r"when has times \(date\).*pd.to_datetime"),
+            (pd.Categorical(pd.to_datetime(["2020", "2021"] * 10)), r"when has times \(datetime64\)"),
+            (pd.to_timedelta(np.arange(20), "D"), r"when has times \(timedelta64\).*dt.days"),
+            ([[1, 2]] * 20, r"when has a list \(\[1, 2\]\) in row 0. Make a column of each"),
+            (1j * np.arange(20), "when has complex numbers. Take their real and imaginary parts"),
+        ],
+    )
+    def test_values_that_are_neither_numbers_nor_levels(self, values, said):
+        frame = frame_of(20).assign(when=values)
+        for formula in (None, "~ when", "~ C(when)", "~ age + bs(when, df=4)"):
+            with pytest.raises(ValueError, match=said):
+                Encoding.learn(frame, formula, 20)
+        Encoding.learn(frame, "~ age", 20)  # what the formula does not take may be anything
+
+    @pytest.mark.parametrize("kind", ["complex128", "datetime64[ns]"])
+    def test_arrays_of_other_than_real_numbers(self, kind):
+        with pytest.raises(ValueError, match=f"columns of numbers; got {kind}".replace("[", "\\[")):
+            Encoding.learn(np.ones((20, 1), dtype=kind), None, 20)
+
+    def test_columns_of_one_name_are_told(self):
+        frame = pd.concat([frame_of(20), frame_of(20)[["age"]]], axis=1)
+        for formula in (None, "~ age", "~ bs(age, df=4)"):
+            with pytest.raises(ValueError, match="names of their own; age is there more than once"):
+                Encoding.learn(frame, formula, 20)
+        with pytest.raises(ValueError, match="one name each; they have names of 2 levels"):
+            Encoding.learn(pd.concat({"a": frame_of(20)}, axis=1), None, 20)
+
+    @pytest.mark.parametrize("formula", ["~ region", "~ C(region)", None])
+    def test_levels_that_no_row_has_are_no_covariates(self, formula):
+        levels = ["east", "south", "west"]  # east, which no row has, would be what the others are compared to
+        frame = pd.DataFrame({"region": pd.Categorical(["west", "south"] * 10, categories=levels)})
+        encoding, theta = Encoding.learn(frame, formula, 20)
+        assert [name.partition("[")[2] for name in encoding.names] == ["T.west]"]
+        assert_array_equal(encoding.encode(frame, 20), theta)
+        kept, _ = Encoding.learn(frame, formula, 20, more_to_come=True)
+        assert [name.partition("[")[2] for name in kept.names] == ["T.south]", "T.west]"]
+
+    def test_levels_may_be_intervals(self):
+        """Those of pd.cut, which no file could hold as they are."""
+        frame = frame_of(20).assign(age=lambda f: pd.cut(f["age"], 3))
+        encoding, theta = Encoding.learn(frame, "~ age", 20)
+        again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+        assert_array_equal(again.encode(frame, 20), theta)
+
+    def test_splines_beyond_the_rows_of_the_fit(self):
+        frame = pd.DataFrame({"age": np.linspace(20.0, 80.0, 20)})
+        encoding, _ = Encoding.learn(frame, "~ bs(age, df=4)", 20)
+        with pytest.raises(ValueError, match=r"from 20 to 80; .*Fit with bs\(age, df=4, extrapolation='extend'\)"):
+            encoding.encode(frame + 10, 20)
+        with pytest.raises(ValueError, match="must have the columns age"):
+            encoding.encode(frame.rename(columns={"age": "years"}), 20)
+        open_ended, _ = Encoding.learn(frame, "~ bs(age, df=4, extrapolation='extend')", 20)
+        assert np.isfinite(open_ended.encode(frame + 10, 20)).all()
+
     def test_levels_may_be_numbers(self):
         groups = pd.DataFrame({"group": [*"12345+" * 4]})
         assert len(Encoding.learn(groups, None, 24)[0].names) == 5
@@ -180,10 +243,9 @@ class TestEncoding:
 
 
 class TestInterface:
-    def test_a_fit_without_covariates_is_what_it_was(self, data):
-        plain, given = (CNPF(**QUICK, inference="structured").fit(data[0], covariates=c) for c in (None, None))
+    def test_covariates_that_tell_nothing_change_nothing(self, data):
+        plain = CNPF(**QUICK, inference="structured").fit(data[0])
         zero = CNPF(**QUICK, inference="structured").fit(data[0], covariates=np.zeros((60, 1)))
-        assert_array_equal(plain.locations_, given.locations_)
         assert_allclose(zero.components_, plain.components_, rtol=1e-3)  # single precision
         assert not hasattr(plain, "covariate_effects_")
         assert_array_equal(zero.covariate_effects_, 0.0)
@@ -202,6 +264,37 @@ class TestInterface:
             call(counts.rows([0, 1, 2]), covariates=frame.iloc[[0, 1, 2]])
         with pytest.raises(ValueError, match="left out: the model was fitted without any"):
             CNPF(**QUICK, inference="structured").fit(counts).transform(counts, covariates=frame)
+
+    def test_labels_in_another_order_are_refused(self, data):
+        """By position the effects would be of other rows."""
+        counts, frame = data
+        names = [f"p{u}" for u in range(60)]
+        X = pd.DataFrame(counts.tocsr().toarray(), index=names)
+        frame = frame.set_axis(names)
+        said = (
+            r"labels of its rows in another, 'p59' in row 0 where X has 'p0'. Reorder them: covariates.loc\[X.index\]"
+        )
+        model = CNPF(**QUICK, inference="structured", formula="~ age")
+        for rows in (X, as_counts(X)):
+            with pytest.raises(ValueError, match=said):
+                model.fit(rows, covariates=frame[::-1])
+        with pytest.raises(ValueError, match=said):
+            ThinnedPoissonFactorization(3).fit(X, covariates=frame[::-1])
+        model.fit(X, covariates=frame[::-1].loc[X.index])
+        for call in (model.transform, model.score, model.perplexity, model.column_probabilities, model.top_columns):
+            with pytest.raises(ValueError, match=said):
+                call(X, covariates=frame[::-1])
+        with pytest.raises(ValueError, match=said):
+            compare(X, ["cnpf"], n_held_out=20, covariates=frame[::-1])
+
+    def test_labels_that_tell_no_order_are_passed_over(self, data):
+        counts, frame = data
+        X = pd.DataFrame(counts.tocsr().toarray(), index=[str(u) for u in range(60)][::-1])
+        model = CNPF(**QUICK, inference="structured", formula="~ age").fit(X, covariates=frame)  # only numbered
+        effects = model.covariate_effects_
+        others = [(X, frame.add_prefix("v", axis=0)), (X, frame.set_axis(["twice"] * 60)), (counts, frame[::-1][::-1])]
+        for rows, known in others:
+            assert_array_equal(model.fit(rows, covariates=known).covariate_effects_, effects)
 
     def test_rows_that_show_nothing_are_told_by_their_covariates(self, data):
         """A planted difference decides what an empty row is predicted to show."""
@@ -252,6 +345,14 @@ class TestInterface:
         with pytest.raises(ValueError, match="covariates must be given"):
             model.partial_fit(counts)
 
+    def test_steps_know_the_levels_that_are_declared(self, data):
+        counts, frame = data
+        model = CNPF(**QUICK, inference="structured", formula="~ region")
+        for region in ("east", "south", "west"):
+            rows = np.flatnonzero(frame["region"] == region)
+            model.partial_fit(counts.rows(rows), covariates=frame.iloc[rows])
+        assert model.covariate_names_.tolist() == ["region[T.south]", "region[T.west]"]
+
     def test_one_whole_step_is_a_batch_step(self, data):
         """partial_fit's first step has rho below one but nothing to average with: that of one epoch of fit."""
         counts, frame = data
@@ -275,6 +376,15 @@ class TestInterface:
             CNPF(4, inference="mean-field").fit(data[0], covariates=data[1])
         with pytest.raises(ValueError, match="formula = '~ age' needs covariates"):
             CNPF(4, formula="~ age").fit(data[0])
+
+    def test_a_formula_belongs_to_the_model(self, data):
+        for cls in (CNPF, DILN, ThinnedPoissonFactorization):
+            said = f"{cls.__name__}.fit.. has no argument 'formula'; it is a parameter of the model: {cls.__name__}"
+            for fit in (cls(4).fit, cls(4).fit_transform):
+                with pytest.raises(TypeError, match=said + "\\(formula='~ age'\\)"):
+                    fit(data[0], covariates=data[1], formula="~ age")
+        with pytest.raises(TypeError, match=r"fit\(\) has no argument 'covariate'\.$"):
+            CNPF(4).fit(data[0], covariate=data[1])
 
     def test_compare_gives_them_to_the_models_that_take_them(self, data):
         found = compare(

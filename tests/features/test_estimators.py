@@ -36,7 +36,9 @@ CONTRACT = [
 
 
 def small(name="beta-features", **parameters):
-    defaults = {"n_components": 6, "n_starts": 1, "n_sweeps": 16, "n_samples": 3, "max_epochs": 10, "random_state": 0}
+    defaults = {"n_components": 6, "n_starts": 1, "max_epochs": 10, "random_state": 0}
+    if parameters.get("inference") != "structured":
+        defaults |= {"n_sweeps": 16, "n_samples": 3}
     if name != "ibp":
         defaults["n_dims"] = 2
     return FEATURE_ESTIMATORS[name](**{**defaults, **parameters})
@@ -238,6 +240,14 @@ def test_a_row_without_entries_is_at_its_prior(data):
         ({"likelihood": "binomial"}, "likelihood must be one of gaussian, poisson, bernoulli"),
         ({"inference": "nuts"}, "inference must be 'gibbs' or 'structured'"),
         ({"inference": "structured", "likelihood": "poisson"}, "Use inference='gibbs'"),
+        (
+            {"inference": "structured", "likelihood": "gaussian", "n_sweeps": 7},
+            "n_sweeps=7 does nothing with inference=",
+        ),
+        (
+            {"inference": "structured", "likelihood": "gaussian", "n_chains": 2},
+            "n_chains=2 does nothing with inference=",
+        ),
         ({"mass": -1.0}, "mass must be positive"),
         ({"sigma_l2": "wide"}, "sigma_l2 must be a number"),
         ({"atom_variance": 2.0, "likelihood": "poisson"}, "leave it at None"),
@@ -340,3 +350,19 @@ def test_simulated_features_follow_the_story():
     assert abs((truth.y - truth.mean).mean()) < 4 * error
     assert truth.locations.shape == (3, 0)
     assert np.isfinite(truth.correlation).all()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([["1", "2"], ["3", "four"]]),
+        [[1.0, 2.0], [3.0, "four"]],
+        np.array([[1, 2], [3, "four"]], dtype=object),
+        np.ma.masked_array([["1", "2"], ["3", "four"]]),
+    ],
+)
+def test_text_is_told_with_its_place(X):
+    with pytest.raises(ValueError, match=r"X must have real numbers .*row 1, column 1 is 'four'\. Code text"):
+        small().fit(X)
+    with pytest.raises(ValueError, match=r"X must have real numbers .*got text in str"):
+        small().fit("four")

@@ -13,6 +13,7 @@ pytest.importorskip("numpyro", reason="needs the extra numpyro")
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
+from numpyro import handlers
 from numpyro.infer.util import log_density
 
 from cormorant.measures import (
@@ -186,6 +187,48 @@ def test_rows_of_ones_own():
     assert ((drawn["a"] > 0) & (drawn["a"] < 1)).all()
     assert drawn["l"].shape == (3, 2)
     assert ((drawn["l"] > 1) & (drawn["l"] < 2)).all()
+
+
+def with_entry(value):
+    counts = COUNTS.astype(float)
+    counts[2, 3] = value
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "value", "said"),
+    [
+        (
+            "poisson",
+            -1.0,
+            r"whole numbers of at least zero under Poisson\(\), got -1 at row 2, column 3; take likelihood",
+        ),
+        ("poisson", 0.5, "whole numbers of at least zero .*got 0.5"),
+        ("poisson", np.inf, "whole numbers of at least zero .*got inf"),
+        ("categorical", -1.0, "whole numbers of at least zero .*got -1"),
+        ("bernoulli", 2.0, "zeros and ones under Bernoulli.* got 2 at row 2, column 3; take likelihood='poisson'"),
+        ("gaussian", np.inf, "finite numbers under Gaussian.*got inf"),
+    ],
+)
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray, np.ndarray.tolist])
+def test_data_that_a_likelihood_cannot_draw(likelihood, value, said, array):
+    """They would have log density -inf, and nothing would say why; where the mask hides them, they may be anything."""
+    with pytest.raises(ValueError, match=f"counts: expected {said}"):
+        call(array(with_entry(value)), likelihood=likelihood)
+    call(array(with_entry(value)), with_entry(0.0) > 0, likelihood=likelihood)
+
+
+def test_traced_data_are_not_looked_at():
+    model = to_numpyro(MEASURE, truncation=3, **GIVEN)
+    drawn = handlers.trace(handlers.seed(model, 0))
+    found = jax.jit(lambda counts: drawn.get_trace(counts)["counts"]["value"])(with_entry(0.5))
+    np.testing.assert_array_equal(found, with_entry(0.5))
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.uint8, np.float32])
+def test_numbers_of_every_kind(kind):
+    for likelihood in ("poisson", "bernoulli", "gaussian", "categorical"):
+        call(COUNTS.astype(kind), likelihood=likelihood)
 
 
 def test_sparse_counts():

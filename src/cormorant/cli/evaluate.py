@@ -50,7 +50,7 @@ def evaluate(
         raise ValueError(f"--covariates do nothing here: {model.model.name} takes none; leave them out.")
     known = load_covariates(covariates, data)
     if known is not None and rows is not None:
-        known = known.iloc[model.held_out_rows_]
+        known = known.iloc[model.held_out_rows_].reset_index(drop=True)
     if rows is None and is_fitted_to(model, record, data):
         note("the fit held no rows out, so these are the rows it was fitted to: the scores flatter it.")
     generators = _generators(record.get("seed", 0), len(shares), None if rows is None else data.n_rows)

@@ -55,7 +55,7 @@ def fit(
     data = load_counts(counts)
     known = load_covariates(covariates, data)
     train, fitted, held_out = split_rows(data, holdout, seed)
-    known = None if known is None else known.iloc[fitted]
+    known = None if known is None else known.iloc[fitted].reset_index(drop=True)
     if not quiet:
         say(f"{counts}: {describe(data)}; {counted(len(held_out), 'row')} held out")
         _say_forecast(model, settings, seed, train, known)

@@ -41,7 +41,7 @@ class Simulation:
     sticks: np.ndarray  # v, the last of them 1
     locations: np.ndarray  # l, components x D
     field: np.ndarray  # F, rows x components
-    x: np.ndarray  # rows x components
+    x: np.ndarray  # rows x components; of a normalised model up to a factor where a row is too large for numbers
     alpha: float | None = None  # mass (or concentration) of the process that the weights were drawn from, if they were
     c: float | None = None  # its rate, if it is a gamma process
     beta: float | None = None  # what scales the weights of a normalised model, or those that sum to one
@@ -96,6 +96,9 @@ def simulate(
         n_covariates: Covariates of the rows, standard normal; they move the mean of f_u (models with locations).
         sigma_g2: Variance of their coefficients, in units of Var f.
         df: Degrees of freedom of a Student-t field in place of the Gaussian; the smaller, the more rows are outliers.
+            With the exponential link of `cnpf` their totals have no mean, and the smaller df is, the fewer rows hold
+            nearly all counts of a draw, whose average is `row_total` still; where x is too large for a number, it is in
+            units of the largest (and so are the atoms). `softplus-cnpf` and `diln` have rows of moderate totals.
         seed: Seed or generator.
     """
     spec = get_model(model)
@@ -113,14 +116,18 @@ def simulate(
         raise ValueError(f"locations must be {n_components} components x D, finite; got shape {locations.shape}.")
     locations = locations if spec.has_locations else np.zeros((n_components, 0))
     shift, known = _draw_covariates(spec, n_rows, locations, sigma_m2, n_covariates, sigma_g2, rng)
-    field, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng, df, shift)
+    field, gammas, x = _draw_rows(spec, n_rows, weights, locations, sigma_m2, rng, df, shift)
     atoms = rng.gamma(a0, size=(n_components, n_columns)) + 1e-12
     atoms /= atoms.sum(axis=1, keepdims=True)
     sticks = 1.0 / np.arange(n_components, 0, -1)  # of equal weights
     total = float(weights.sum())
     if spec.normalised:
+        x = _in_range(x, gammas, field)
         counts = _draw_counts(row_total * _shares(x), atoms, rng)
         return Simulation(counts, atoms, weights / total, 1.0, sticks, locations, field, x, beta=total, **known)
+    if df is not None and spec.link == "exp" and not np.isfinite(x.sum()):
+        log_x = np.log(gammas) + field
+        x = np.exp(log_x - log_x.max())
     atoms *= row_total / x.mean(axis=0).sum()
     return Simulation(_draw_counts(x, atoms, rng), atoms, weights, total, sticks, locations, field, x, **known)
 
@@ -170,12 +177,13 @@ def simulate_prior(
     has_rate = top in ("gamma", "pitman-yor")
     beta = 1.0 if has_rate else rng.gamma(hyper.a_beta) / hyper.b_beta
     rate, scale = (c, None) if has_rate else (None, beta)
-    field, x = _draw_rows(spec, n_rows, beta * weights, locations, hyper.sigma_m2, rng)
+    field, gammas, x = _draw_rows(spec, n_rows, beta * weights, locations, hyper.sigma_m2, rng)
     if not spec.normalised:
         counts = _draw_counts(x, atoms, rng)
         return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, scale)
     atoms = np.maximum(atoms, 1e-300)
     atoms = atoms / atoms.sum(axis=1, keepdims=True)
+    x = _in_range(x, gammas, field)
     counts = _draw_counts(row_total * _shares(x), atoms, rng)
     return Simulation(counts, atoms, weights, total, sticks, locations, field, x, alpha, rate, beta)
 
@@ -204,6 +212,19 @@ def _draw_top(
     return total, np.append(rng.beta(1.0 - sigma, alpha + sigma * np.arange(1, n_components)), 1.0)
 
 
+def _in_range(x: np.ndarray, gammas: np.ndarray, field: np.ndarray) -> np.ndarray:
+    """x = g exp(F), its rows whose sums are too large or too small for a number divided by their largest entry.
+
+    Of a normalised model only the shares of x matter.
+    """
+    totals = x.sum(axis=1)
+    wrong = ~(np.isfinite(totals) & (totals > 0)) & (gammas > 0).any(axis=1) & np.isfinite(field).all(axis=1)
+    log_x = np.log(gammas[wrong]) + field[wrong]
+    x = x.copy()
+    x[wrong] = np.exp(log_x - log_x.max(axis=1, keepdims=True))
+    return x
+
+
 def _shares(x: np.ndarray) -> np.ndarray:
     """Each row divided by its sum; a row that is all zero (weights too small to tell) goes to the first component."""
     x = x + np.where(x.sum(axis=1, keepdims=True) > 0, 0.0, np.eye(1, x.shape[1]))
@@ -219,15 +240,16 @@ def _draw_rows(
     rng: np.random.Generator,
     df: float | None = None,
     shift: np.ndarray | float = 0.0,
-) -> tuple[np.ndarray, np.ndarray]:
-    """F_uk = l_k . d_u + mu_u + shift_uk and x_uk ~ Gamma(w_k, 1 / r(F_uk)), rows x components."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """F_uk = l_k . d_u + mu_u + shift_uk, g_uk ~ Gamma(w_k, 1) and x_uk = r(F_uk) g_uk, rows x components."""
     d = rng.normal(size=(n_rows, locations.shape[1]))
     if df is not None:
         d /= np.sqrt(rng.gamma(df / 2, 2 / df, size=(n_rows, 1)))
     field = d @ locations.T + shift
     if spec.has_mean:
         field = field + rng.normal(size=(n_rows, 1)) * np.sqrt(sigma_m2)
-    return field, rng.gamma(weights, size=field.shape) * link_function(spec.link, field)
+    gammas = rng.gamma(weights, size=field.shape)
+    return field, gammas, gammas * link_function(spec.link, field)
 
 
 def _draw_covariates(

@@ -7,9 +7,8 @@ scales already fit, and the ridge prior then weighs every column alike. Effects 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,18 @@ import pandas as pd
 
 from cormorant._words import counted
 from cormorant.data.names import Names
-from cormorant.estimators.formulas import check_formula, looked_up
+from cormorant.estimators.covariate_checks import (
+    check_columns,
+    check_finite,
+    check_numbers,
+    check_rows,
+    kind_of,
+    listed,
+    to_matrix,
+)
+from cormorant.estimators.formulas import check_formula, looked_up, variables, why_it_failed
 
 FORMULA = "~ age + C(sex)"  # the example that errors give
-MOST_LISTED = 5  # names in an error
-HANDFUL = 10  # values that a column of numbers and text may have as levels without being asked
 
 
 @dataclass(frozen=True)
@@ -39,19 +45,22 @@ class Encoding:
 
     @classmethod
     def learn(
-        cls, covariates: Any, formula: str | None, n_rows: int, names: Names = None
+        cls, covariates: Any, formula: str | None, n_rows: int, names: Names = None, *, more_to_come: bool = False
     ) -> tuple[Encoding, np.ndarray]:
-        """The encoding of the rows of a fit (whose names errors use), and their theta."""
+        """The encoding of the rows of a fit, and their theta.
+
+        Levels that a categorical column declares and no row has are dropped, unless there are rows ``more_to_come``.
+        """
         if isinstance(covariates, pd.DataFrame):
-            _check_length(covariates, n_rows)
+            check_rows(covariates, n_rows, names)
             formula = _all_columns(covariates) if formula is None else formula
-            matrix, parts = _expand(covariates, formula, names)
+            matrix, parts = _expand(covariates if more_to_come else _with_levels_seen(covariates), formula, names)
         elif formula is not None:
             raise ValueError(
-                f"formula = {formula!r} names columns, so covariates must be a data frame; got {_kind(covariates)}."
+                f"formula = {formula!r} names columns, so covariates must be a data frame; got {kind_of(covariates)}."
             )
         else:
-            matrix = _numbers(covariates, n_rows, names)
+            matrix = to_matrix(covariates, n_rows, names)
             parts = {
                 "names": [f"covariate {c}" for c in range(matrix.shape[1])],
                 "formula": None, "variables": [], "levels": {}, "kinds": {}, "states": {},
@@ -66,7 +75,7 @@ class Encoding:
     def encode(self, covariates: Any, n_rows: int, names: Names = None) -> np.ndarray:
         """theta of new rows."""
         if self.formula is None:
-            matrix = _numbers(covariates, n_rows, names)
+            matrix = to_matrix(covariates, n_rows, names)
             if matrix.shape[1] != len(self.names):
                 raise ValueError(
                     f"covariates must have the {counted(len(self.names), 'column')} of the fit; got {matrix.shape[1]}."
@@ -76,9 +85,9 @@ class Encoding:
                 wanted = ", ".join(self.variables)
                 raise ValueError(
                     f"covariates must be a data frame with the columns {wanted}, as in the fit; "
-                    f"got {_kind(covariates)}."
+                    f"got {kind_of(covariates)}."
                 )
-            _check_length(covariates, n_rows)
+            check_rows(covariates, n_rows, names)
             matrix = _expand(covariates, self.formula, names, self)[0]
         return (matrix - np.array(self.centre)) / np.array(self.scale)
 
@@ -94,12 +103,14 @@ class Encoding:
         return cls(**{**document, "states": _from_plain(document["states"]), "levels": _from_plain(document["levels"])})
 
 
-def taken(covariates: Any, rows: Any, n_rows: int) -> Any:
-    """The covariates (a data frame, numbers, or None) of some of so many rows."""
+def taken(covariates: Any, rows: Any, n_rows: int, names: Names = None) -> Any:
+    """The covariates (a data frame, numbers, or None) of some of so many rows, which may have names."""
     if covariates is None:
         return None
-    _check_length(covariates, n_rows)
-    return covariates.iloc[rows] if hasattr(covariates, "iloc") else np.asarray(covariates)[rows]
+    check_rows(covariates, n_rows, names)
+    # Rows are matched by now: an index left to them could look like names in another order.
+    is_frame = hasattr(covariates, "iloc")
+    return covariates.iloc[rows].reset_index(drop=True) if is_frame else np.asarray(covariates)[rows]
 
 
 def _all_columns(frame: pd.DataFrame) -> str:
@@ -109,14 +120,43 @@ def _all_columns(frame: pd.DataFrame) -> str:
     if wrong:
         raise ValueError(
             f"the columns of covariates must have names without ` and other than 1 and Intercept; rename "
-            f"{_listed([repr(name) for name in wrong])}."
+            f"{listed([repr(name) for name in wrong])}."
         )
     return "~ " + " + ".join(f"`{name}`" for name in names)
 
 
 def _named(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns that have numbers for names (those of a frame made from an array) are x0, x1, ..."""
+    if frame.columns.nlevels > 1:
+        raise ValueError(
+            f"the columns of covariates must have one name each; they have names of {frame.columns.nlevels} levels. "
+            "Join them: covariates.columns = ['_'.join(map(str, name)) for name in covariates.columns]."
+        )
     return frame.rename(columns=lambda name: name if isinstance(name, str) else f"x{name}")
+
+
+def _with_levels_seen(frame: pd.DataFrame) -> pd.DataFrame:
+    """A level that no row has would be a covariate without an effect to learn, and a first one that all differ from."""
+    return _each_categorical(frame, lambda column: column.cat.remove_unused_categories())
+
+
+def _with_plain_levels(frame: pd.DataFrame) -> pd.DataFrame:
+    """Levels that are intervals (those of `pd.cut`) as text: a model that is saved has to hold them."""
+
+    def plain(column: pd.Series) -> pd.Series:
+        is_interval = isinstance(column.cat.categories, pd.IntervalIndex)
+        return column.cat.rename_categories(str) if is_interval else column
+
+    return _each_categorical(frame, plain)
+
+
+def _each_categorical(frame: pd.DataFrame, change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+    """The frame with its categorical columns changed; by place, since names may not be distinct."""
+    columns = [frame.iloc[:, c] for c in range(frame.shape[1])]
+    if not any(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        return frame
+    changed = [change(column) if isinstance(column.dtype, pd.CategoricalDtype) else column for column in columns]
+    return pd.concat(changed, axis=1).set_axis(frame.columns, axis=1)
 
 
 def _expand(
@@ -128,7 +168,7 @@ def _expand(
     from formulaic.parser.types import Factor
 
     check_formula(formula)
-    frame = _named(frame).reset_index(drop=True)
+    frame = _with_plain_levels(_named(frame)).reset_index(drop=True)
     state: dict[str, Any] = {}
     if known is not None:
         kinds = {name: Factor.Kind(kind) for name, kind in known.kinds.items()}
@@ -140,30 +180,29 @@ def _expand(
     try:
         spec: Any = ModelSpec(formula=formula, na_action="ignore", output="pandas", **state)  # type: ignore[arg-type]
         names = looked_up(spec.formula)
-        # Of a name with a dot formulaic says that the part before it is required.
-        needed = sorted(names | set(map(str, spec.required_variables)) - {name.partition(".")[0] for name in names})
-        _check_columns(frame, needed, rows)
-        _check_numbers(frame[sorted(names & set(frame.columns))], rows)
+        needed = sorted(variables(spec.formula))
+        check_columns(frame, needed, rows)
+        check_numbers(frame[sorted(names & set(frame.columns))], rows)
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is not finite is told below
             warnings.simplefilter("error", DataMismatchWarning)
             matrix = spec.get_model_matrix(frame, context={})
     except DataMismatchWarning as warning:
-        levels = "; ".join(f"{name}: {_listed(found)}" for name, found in known.levels.items()) if known else ""
-        raise ValueError(
-            f"covariates must have levels that the fit saw ({levels}); {str(warning).partition('. They')[0]}."
-        ) from None
+        seen = "levels that the formula names"
+        if known is not None:
+            seen = "; ".join(f"{name}: {listed(found)}" for name, found in known.levels.items())
+            seen = f"levels that the fit saw ({seen})"
+        raise ValueError(f"covariates must have {seen}; {str(warning).partition('. They')[0]}.") from None
     except (FormulaicError, NameError, SyntaxError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"formula = {formula!r} could not be worked out for these covariates: {reason}") from None
+        raise ValueError(why_it_failed(formula, error, {} if known is None else known.states)) from None
     learned = matrix.model_spec
     kept = [name for name in matrix.columns if name != "Intercept"]
     if known is not None and kept != known.names:
         raise ValueError(
-            f"covariates must be of the kinds that they had in the fit, giving {_listed(known.names)}; they give "
-            f"{_listed(kept)}. Text in a column of numbers makes each of its values a level."
+            f"covariates must be of the kinds that they had in the fit, giving {listed(known.names)}; they give "
+            f"{listed(kept)}. Text in a column of numbers makes each of its values a level."
         )
     values = matrix[kept].to_numpy(np.float64)
-    _check_finite(values, kept, rows)
+    check_finite(values, kept, rows)
     return values, {
         "names": kept,
         "formula": formula,
@@ -172,79 +211,6 @@ def _expand(
         "kinds": {n: kind.value for n, (kind, _) in learned.encoder_state.items()},
         "states": dict(learned.transform_state),
     }
-
-
-def _check_columns(frame: pd.DataFrame, needed: list[str], rows: Names) -> None:
-    """Everything that the formula needs is there, and nothing of it is missing."""
-    absent = [name for name in needed if name not in frame.columns]
-    if absent:
-        raise ValueError(
-            f"covariates must have the columns {', '.join(needed)}; {', '.join(absent)} is not among "
-            f"{_listed(frame.columns)}."
-        )
-    for name in needed:
-        missing = np.flatnonzero(frame[name].isna())
-        if len(missing):
-            raise ValueError(
-                f"covariates must have no missing values; {name} is missing in {counted(len(missing), 'row')}, first "
-                f"in {_row(missing[0], rows)}. Drop such rows, fill them in, or make 'unknown' a level."
-            )
-
-
-def _check_numbers(frame: pd.DataFrame, rows: Names) -> None:
-    """Refuse text in a column of numbers: it would make every value a level, and a column of theta."""
-    for name, column in frame.select_dtypes(["object", "string"]).items():
-        is_text = pd.to_numeric(column, errors="coerce").isna().to_numpy()
-        if 0 < is_text.sum() < len(column) / 2 and column.nunique() > HANDFUL:
-            first = int(np.flatnonzero(is_text)[0])
-            raise ValueError(
-                f"covariates must have numbers or levels in a column; {name} has numbers in {(~is_text).sum()} rows "
-                f"and text in {is_text.sum()}, {column.iloc[first]!r} in {_row(first, rows)} first. Mend or drop those "
-                f"rows; if its {column.nunique()} values are levels, say so by the formula: C({name})."
-            )
-
-
-def _numbers(covariates: Any, n_rows: int, names: Names) -> np.ndarray:
-    """A matrix of finite numbers."""
-    expected = f"covariates must be a data frame or {counted(n_rows, 'row')} x columns of numbers"
-    try:
-        matrix = np.asarray(covariates, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{expected}; got {_kind(covariates)}.") from None
-    if matrix.ndim != 2:
-        raise ValueError(f"{expected}; got shape {matrix.shape}.")
-    _check_length(matrix, n_rows)
-    _check_finite(matrix, [str(c) for c in range(matrix.shape[1])], names)
-    return matrix
-
-
-def _check_length(covariates: Any, n_rows: int) -> None:
-    if len(covariates) != n_rows:
-        raise ValueError(f"covariates must have a row for each of the {n_rows} rows of X; got {len(covariates)}.")
-
-
-def _check_finite(matrix: np.ndarray, names: list[str], rows: Names) -> None:
-    places = np.argwhere(~np.isfinite(matrix))
-    if len(places):
-        row, column = places[0]
-        raise ValueError(
-            f"covariates must be finite; column {names[column]} of {_row(row, rows)} is {matrix[row, column]}."
-        )
-
-
-def _row(row: int, names: Names) -> str:
-    """A row as users know it: by its name, which rows of a split keep, or by its number."""
-    return f"row {row if names is None else names[row]}"
-
-
-def _listed(names: Collection[Any]) -> str:
-    """The first few of names, and how many more there are."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(map(str, islice(names, MOST_LISTED))) + (f" and {more} more" if more > 0 else "")
-
-
-def _kind(value: Any) -> str:
-    return type(value).__name__
 
 
 def _to_plain(value: Any) -> Any:

@@ -56,7 +56,16 @@ class Factorization(
 
     model: ClassVar[PoissonFactorization]
 
-    def fit(self, X: Any, y: Any = None, *, exposure: Any = None, mask: Any = None, covariates: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        exposure: Any = None,
+        mask: Any = None,
+        covariates: Any = None,
+        **misplaced: Any,
+    ) -> Self:
         """Fit the model to a count matrix.
 
         Args:
@@ -66,8 +75,11 @@ class Factorization(
                 take a row's total as given, have none.
             mask: Rows x columns, true (or nonzero) at entries to treat as missing.
             covariates: What is known of the rows (models with locations): a data frame, of which `formula` says what to
-                take, or rows x columns of numbers. Rows are matched by their order.
+                take, or rows x columns of numbers. Rows are matched by their order; a data frame whose index has the
+                names of the rows of X, but in another order, is refused.
+            **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
+        self._refuse_misplaced(misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=not (self.warm_start and hasattr(self, "_state")))
@@ -142,13 +154,14 @@ class Factorization(
         """One stochastic step on these rows; the data are taken to be as many rows as have been shown so far.
 
         `history_` grows by an entry a call, and the callbacks are called as after an epoch of `fit`. Covariates are
-        coded by what the first call shows of them (levels, mean, spread).
+        coded by what the first call shows of them (mean, spread, and levels: declare those that come later by a
+        categorical column).
         """
         begin = time.perf_counter()
         self._check_parameters()
         first = not hasattr(self, "_state")
         counts = to_counts(self, X, reset=first)
-        self._learn_encoding(covariates, counts, first)
+        self._learn_encoding(covariates, counts, first, more_to_come=True)
         rows = self._to_rows(counts, exposure, mask, covariates)
         rows = rows.with_counts() if self.model.normalised else rows
         n_rows = (0 if first else self.n_rows_seen_) + rows.n_rows

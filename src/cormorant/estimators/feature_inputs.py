@@ -12,6 +12,7 @@ from cormorant.estimators.inputs import check_columns, missing_entries
 from cormorant.inference.features.state import Table
 
 EXPECTED = {
+    "gaussian": "real numbers (likelihood='gaussian')",
     "poisson": "whole numbers of at least zero (likelihood='poisson')",
     "bernoulli": "zeros and ones (likelihood='bernoulli')",
 }
@@ -24,11 +25,15 @@ def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool)
         if not reset:
             check_columns(estimator, X)
         X = X.tocsr(copy=True)
-    elif isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
-        X = np.ma.filled(X.astype(np.float64), np.nan)
-    array: Any = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, accept_sparse=True, ensure_all_finite="allow-nan"
-    )
+    try:
+        array = _validated(estimator, X, reset)
+    except ValueError as error:
+        if "convert string" not in str(error):
+            raise
+        raise ValueError(
+            f"X must have {EXPECTED[likelihood]}, or NaN where entries are missing; {_text_in(X)}. Code text as zeros "
+            "and ones, a column for each of its values (pandas.get_dummies), or leave its columns out."
+        ) from None
     values: np.ndarray = array.toarray() if hasattr(array, "toarray") else np.array(array)  # its own copy
     observed = ~np.isnan(values)
     missing = None if mask is None else missing_entries(mask, values.shape)
@@ -39,6 +44,25 @@ def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool)
     values[~observed] = 0.0
     _check_values(values, likelihood)
     return Table(values, observed)
+
+
+def _validated(estimator: Any, X: Any, reset: bool) -> Any:
+    """An array or a sparse matrix that has passed scikit-learn's checks."""
+    if isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    return validate_data(estimator, X, reset=reset, dtype=np.float64, accept_sparse=True, ensure_all_finite="allow-nan")
+
+
+def _text_in(X: Any) -> str:
+    """For an error: the first entry that is text and no number."""
+    array = np.asarray(X, dtype=object)
+    for place, value in np.ndenumerate(array):
+        if isinstance(value, str | bytes) and len(place) == 2:
+            try:
+                float(value)
+            except ValueError:
+                return f"the entry at row {place[0]}, column {place[1]} is {str(value)!r}"
+    return f"got text in {type(X).__name__}"
 
 
 def _check_values(values: np.ndarray, likelihood: str) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from cormorant.estimators.parameters import check_callbacks, check_count, check_number, check_tol
+from cormorant.estimators.parameters import check_callbacks, check_count, check_number, check_tol, default_of
 from cormorant.models.features import LIKELIHOODS
 
 INFERENCES = ("gibbs", "structured")
 COUNTS = ("n_components", "n_starts", "n_chains", "n_sweeps", "n_samples", "max_epochs", "patience")
+OF_CHAINS = ("n_chains", "n_sweeps", "n_samples")  # read by the sampler alone
 # Where a search for the mass, the concentration or sigma_l^2 begins, and where structured inference keeps them.
 FIRST = {"mass": 5.0, "concentration": 1.0, "sigma_l2": 1.0}
 
@@ -29,6 +30,20 @@ def check_parameters(estimator: Any) -> None:
         _check_positive(name, given(estimator, name))
     _check_scheme(estimator.likelihood, estimator.inference, estimator.atom_variance)
     check_callbacks(estimator.callbacks)
+    _check_idle(estimator)
+
+
+def _check_idle(estimator: Any) -> None:
+    """Refuse what only a sampler reads where nothing is sampled."""
+    if estimator.inference == "gibbs":
+        return
+    for name in OF_CHAINS:
+        value = getattr(estimator, name)
+        if value != default_of(estimator, name):
+            raise ValueError(
+                f"{name}={value!r} does nothing with inference={estimator.inference!r}, only with inference='gibbs'; "
+                "leave it out."
+            )
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 QUOTED = re.compile(r"`[^`]*`")
+EVERYTHING = re.compile(r"(?<![\w.])\.(?![\w.])")  # a dot by itself: all columns, in R
+FAILED_TERM = re.compile(r"factor `(.+?)`\. \[")
 
 
 def check_formula(formula: Any) -> None:
@@ -22,6 +24,11 @@ def check_formula(formula: Any) -> None:
     expected = "formula must say which columns of covariates to take, for example '~ age + C(sex)'"
     if not isinstance(formula, str):
         raise ValueError(f"{expected}; got {formula!r}.")
+    if EVERYTHING.search(QUOTED.sub("quoted", formula)):
+        raise ValueError(
+            f"{expected}; got {formula!r}, and a dot names none. To take every column leave the formula out "
+            "(formula=None); to take some, join their names with +."
+        )
     try:
         parsed: Any = Formula.from_spec(formula)
     except (FormulaicError, SyntaxError) as error:
@@ -41,6 +48,37 @@ def looked_up(formula: Any) -> set[str]:
 
     lookup = Factor.EvalMethod.LOOKUP
     return {str(factor.expr) for term in formula for factor in term.factors if factor.eval_method is lookup}
+
+
+def variables(formula: Any) -> set[str]:
+    """Names of all columns that a parsed formula needs; formulaic's own list lacks those within splines."""
+    from formulaic.transforms import TRANSFORMS
+
+    found = looked_up(formula)
+    expressions = {str(factor.expr) for term in formula for factor in term.factors} - found
+    for expression in expressions:
+        tree = ast.parse(QUOTED.sub("np", expression).strip(), mode="eval")
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        found |= names - {"np", "contr"} - set(TRANSFORMS)
+        found |= {quoted.strip("`") for quoted in QUOTED.findall(expression)}
+    return found
+
+
+def why_it_failed(formula: str, error: Exception, states: dict[str, Any]) -> str:
+    """What to say of a formula that could not be worked out for covariates; ``states`` are those of a fit, if any."""
+    reason = str(error).splitlines()[0]
+    term = FAILED_TERM.search(reason)
+    if term is None or "extrapolation" not in reason:  # of a spline beyond the ends of its range
+        return f"formula = {formula!r} could not be worked out for these covariates: {reason}"
+    spline, bounds = term.group(1), states.get(term.group(1), {})
+    where = ""
+    if {"lower_bound", "upper_bound"} <= set(bounds):
+        where = f", from {bounds['lower_bound']:g} to {bounds['upper_bound']:g}"
+    open_ended = spline.removesuffix(")") + ", extrapolation='{}')"
+    return (
+        f"covariates must be within the range of the spline {spline} in the fit{where}; these rows go beyond. Fit with "
+        f"{open_ended.format('extend')} to let the curve go on, or with 'clip' to keep it at its ends."
+    )
 
 
 def _check_expression(expression: str, formula: str) -> None:

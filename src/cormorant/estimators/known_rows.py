@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from cormorant.data import Counts
 from cormorant.estimators.covariates import Encoding
+from cormorant.estimators.parameters import default_of
 
 
 class CovariatesMixin:
@@ -16,10 +18,19 @@ class CovariatesMixin:
     if TYPE_CHECKING:
         model: ClassVar[Any]
         formula: str | None
+        sigma_g2: float
 
     _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
 
-    def _learn_encoding(self, covariates: Any, counts: Counts, first: bool) -> None:
+    def _refuse_misplaced(self, misplaced: dict[str, Any]) -> None:
+        """Arguments that `fit` does not have; a formula, which is a parameter, is often given beside its covariates."""
+        for name, value in misplaced.items():
+            said = f"{type(self).__name__}.fit() has no argument {name!r}"
+            if name in inspect.signature(type(self)).parameters:
+                said += f"; it is a parameter of the model: {type(self).__name__}({name}={value!r}).fit(...)"
+            raise TypeError(f"{said}.")
+
+    def _learn_encoding(self, covariates: Any, counts: Counts, first: bool, more_to_come: bool = False) -> None:
         """Remember how covariates are coded; a fit that goes on codes them as it began to."""
         if not first:
             return
@@ -35,9 +46,15 @@ class CovariatesMixin:
             )
         if covariates is None and self.formula is not None:
             raise ValueError(f"formula = {self.formula!r} needs covariates, a data frame with the columns it names.")
-        self._encoding = (
-            None if covariates is None else Encoding.learn(covariates, self.formula, counts.n_rows, counts.row_names)[0]
-        )
+        if covariates is None and self.model.takes_covariates and self.sigma_g2 != default_of(self, "sigma_g2"):
+            raise ValueError(
+                f"sigma_g2={self.sigma_g2!r} does nothing without covariates, of whose coefficients it is the "
+                "variance; leave it out, or give covariates."
+            )
+        self._encoding = None
+        if covariates is not None:
+            rows = counts.n_rows, counts.row_names
+            self._encoding = Encoding.learn(covariates, self.formula, *rows, more_to_come=more_to_come)[0]
 
     def _theta(self, covariates: Any, counts: Counts) -> np.ndarray | None:
         """Covariates coded as in the fit, whose rows had some or had none."""

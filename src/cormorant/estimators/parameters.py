@@ -33,7 +33,14 @@ MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 # Parameters that are read only if another has one of these values.
+WITH_RATE, WITH_BETA = ("gamma", "pitman-yor"), ("dirichlet", "beta")  # processes of unknown total: c; of a known: beta
 ONLY_WITH = (
+    ("a_beta", "top", WITH_BETA),
+    ("a_c", "top", WITH_RATE),
+    ("a_c", "tuples", WITH_RATE),
+    ("b_beta", "top", WITH_BETA),
+    ("b_c", "top", WITH_RATE),
+    ("b_c", "tuples", WITH_RATE),
     ("df", "field", ("student-t",)),
     ("discount", "tuples", ("pitman-yor",)),
     ("discount", "top", ("pitman-yor",)),

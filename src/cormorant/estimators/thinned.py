@@ -130,16 +130,19 @@ class ThinnedPoissonFactorization(
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None, *, covariates: Any = None, exposure: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, covariates: Any = None, exposure: Any = None, **misplaced: Any) -> Self:
         """Fit the model to a count matrix and the covariates of its rows.
 
         Args:
             X: Rows x columns: Counts, a SciPy sparse matrix, an array, a data frame or AnnData.
             y: Ignored; scikit-learn's pipelines pass it.
             covariates: What is known of the rows, without which there is no fit: a data frame, or rows x columns of
-                numbers. Rows are matched by their order.
+                numbers. Rows are matched by their order; a data frame whose index has the names of the rows of X, but
+                in another order, is refused.
             exposure: Known size factor of each row.
+            **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
+        self._refuse_misplaced(misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=True)

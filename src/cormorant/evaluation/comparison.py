@@ -88,14 +88,16 @@ def compare(
         raise ValueError(f"covariates must be given: {needing[0]} has them decide which components a row has.")
     if np.ndim(observed) != 1 or len(observed) == 0:
         raise ValueError(f"observed must be a list of fractions, for example [0.1, 0.5]; got {observed!r}.")
-    counts = as_counts(X).numbered()  # the fits have their rows in another order
+    counts = as_counts(X)
+    names = counts.row_names
+    counts = counts.numbered()  # the fits have their rows in another order
     rng = np.random.default_rng(seed)
     split = hold_out(counts, n_held_out, rng)
     generators = entry_generators(rng, seed, len(observed))
     pairs = {f: split_entries(split.held_out, f, g) for f, g in zip(observed, generators, strict=True)}
     if len({_percent(f) for f in pairs}) < len(observed):
         raise ValueError(f"observed must be different fractions, for example [0.1, 0.5]; got {observed!r}.")
-    known = [taken(covariates, index, counts.n_rows) for index in (split.train_index, split.held_out_index)]
+    known = [taken(covariates, index, counts.n_rows, names) for index in (split.train_index, split.held_out_index)]
     records: dict[str, dict[str, Any]] = {}
     try:
         for label, estimator in estimators.items():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from cormorant.measures import _check
 from cormorant.measures._jax import dist, jax, jnp
@@ -15,11 +17,31 @@ if TYPE_CHECKING:
     from jax import Array
 
 
+class Support(NamedTuple):
+    """The values that a likelihood can have drawn."""
+
+    holds: Callable[[np.ndarray], np.ndarray]
+    expected: str
+    advice: str  # where others came
+
+
+WHOLE = Support(
+    lambda y: (y >= 0) & (y == np.floor(y)) & np.isfinite(y),
+    "whole numbers of at least zero",
+    "take likelihood='gaussian' for real numbers, or round",
+)
+BINARY = Support(
+    lambda y: (y == 0) | (y == 1), "zeros and ones", "take likelihood='poisson' for counts, or give counts > 0"
+)
+REAL = Support(np.isfinite, "finite numbers", "mask it, if it is missing")
+
+
 @dataclass(frozen=True)
 class Poisson:
     """y_ui ~ Poisson(sum_k x_uk a_ki)."""
 
     needs_nonnegative = True
+    support = WHOLE
 
     def __call__(self, mean: Array, counts: Array | None) -> Any:
         """Poisson(mean)."""
@@ -34,6 +56,8 @@ class Bernoulli:
     """
 
     link: str = "poisson"
+
+    support = BINARY
 
     def __post_init__(self) -> None:
         if self.link not in ("poisson", "logit"):
@@ -59,6 +83,7 @@ class Gaussian:
     scale: Any = 1.0
 
     needs_nonnegative = False
+    support = REAL
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.scale, "log_prob", None)):
@@ -80,6 +105,7 @@ class Categorical:
     total: int = 1
 
     needs_nonnegative = True
+    support = WHOLE
 
     def __post_init__(self) -> None:
         _check.fields(self, total=_check.count)

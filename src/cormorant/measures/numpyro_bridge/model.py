@@ -36,8 +36,8 @@ def to_numpyro(
 ) -> Callable[..., None]:
     """A NumPyro model of rows of data, y_u ~ likelihood(M_u a), M_u = sum_k x_uk delta_{a_k} sharing their tuples.
 
-    The model is called with `counts` (rows x columns) and perhaps `mask` (true where an entry was seen); or, to draw
-    from the prior, with neither and `rows`, their number.
+    The model is called with `counts` (rows x columns of values that the likelihood can draw) and perhaps `mask` (true
+    where an entry was seen); or, to draw from the prior, with neither and `rows`, their number.
 
         w_1 > w_2 > ...      the `truncation` first weights: the same law as `measure.sample_groups(number=truncation)`
         a_k, l_k             atoms and locations
@@ -73,7 +73,8 @@ def to_numpyro(
     columns = getattr(measure.base, "dimension", None) if atoms is None else None
 
     def model(counts: Any = None, mask: Any = None, *, rows: int | None = None) -> None:
-        story.tell(read_data(counts, mask, rows, groups=measure.function.groups, columns=columns))
+        groups, law = measure.function.groups, story.likelihood
+        story.tell(read_data(counts, mask, rows, groups=groups, columns=columns, likelihood=law))
 
     return model
 
