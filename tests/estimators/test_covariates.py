@@ -1,6 +1,7 @@
 """Covariates: what is accepted, how new rows are coded, planted effects, saving."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 
 from cormorant import CNPF, DILN, HGP, SoftplusCNPF, ThinnedPoissonFactorization, compare, load
-from cormorant.data import as_counts, hold_out
+from cormorant.backends.cpu import CpuBackend
+from cormorant.data import as_counts, split_entries
 from cormorant.datasets import simulate
 from cormorant.estimators import ESTIMATORS, parameters
 from cormorant.estimators.chains import are_found
 from cormorant.estimators.covariates import Encoding
+from cormorant.inference.gibbs import Gibbs
+from cormorant.inference.predictive import SampledPosterior, log_likelihood
+from cormorant.inference.rows import Rows
+from cormorant.inference.samples import Sample
+from cormorant.inference.state import Globals
+from cormorant.models.cnpf import MODELS, Hyperparameters
 
 # Four components at the corners of a tetrahedron: every pair is told apart by the locations.
 CORNERS = 0.6 * np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
@@ -487,16 +495,27 @@ class TestPlantedEffects:
 
 
 class TestHeavyTails:
-    def test_outliers_are_predicted_better(self):
-        """Rows of a Student-t process with 1.2 degrees of freedom; three seeds in three gained 1% or more here."""
-        sim = simulate("diln", 600, 60, 4, 3, row_total=60.0, weight=2.0, locations=CORNERS / 1.2, df=1.2, seed=1)
-        split = hold_out(sim.counts, 200, 1)
-        options = {"validation": 0, "max_epochs": 40, "n_chains": 1, "n_sweeps": 90, "random_state": 0}
-        found = [
-            CNPF(4, 3, inference="gibbs", **field, **options).fit(split.train).perplexity(split.held_out, 0.5)
-            for field in ({"field": "gaussian"}, {"field": "student-t", "df": 1.2})
-        ]
-        assert found[1] < found[0]
+    @pytest.mark.parametrize("seed", range(4))
+    def test_outlier_rows_are_predicted_better(self, seed):
+        """Given the components, rows six times as far out as others, of which a few counts are seen.
+
+        Other rows pay for it. Where components are learned as well, locations grow to reach the outliers, and on whole
+        fits the gain is small (docs/models/processes.md).
+        """
+        rng = np.random.default_rng(seed)
+        atoms = rng.dirichlet(np.full(60, 0.3), 4)
+        log_odds = 6.0 * rng.normal(size=(300, 3)) @ CORNERS.T
+        x = rng.gamma(2.0, np.exp(log_odds))
+        seen, test = split_entries(as_counts(rng.multinomial(20, x / x.sum(axis=1, keepdims=True) @ atoms)), 0.3, 1)
+
+        def log_score(heavy_tails, hyper):
+            shape = 0.1 + 1e4 * atoms.T
+            g = Globals(shape, shape.sum(axis=0), np.full(4, 2.0), CORNERS, 1.0, 1.0, hyper, beta=8.0)
+            gibbs = Gibbs(replace(MODELS["diln"], heavy_tails=heavy_tails), CpuBackend())
+            return log_likelihood(SampledPosterior(gibbs, [10 * [Sample.of(g)]]), Rows(seen), test)
+
+        gaussian = Hyperparameters(0.1, 1.0, 0.36, 1.0)
+        assert log_score(True, replace(gaussian, df=1.5)) > log_score(False, gaussian) + 0.005
 
     def test_is_saved_and_reported(self, data, tmp_path):
         model = CNPF(**QUICK, inference="structured", field="student-t", df=3.0).fit(data[0])
