@@ -169,9 +169,10 @@ class Joint:
         shared, out = self.counts(x, atoms), []
         for _ in range(n):
             state, rows = self.sweep(*self.given(g, atoms, f, shared), shared.sum(axis=2))
-            g, atoms, f = state.globals, self.atoms(state), rows.f
+            order = state.memory.order_of(COMPONENTS)  # the story numbers components by their sticks
+            g, atoms, f = state.globals.reorder(order), self.atoms(state)[:, order], rows.f
             rate = 1.0 / link_function(self.model.link, self.field(g, f)) + self.seen(atoms)
-            x = self.rng.gamma(g.weights + rows.n) / rate
+            x = self.rng.gamma(g.weights + rows.n[:, order]) / rate
             shared = self.counts(x, atoms)
             out.append(self.summary(g, atoms, f, x, shared.sum(axis=2)))
         return np.array(out)
@@ -234,9 +235,10 @@ class NormalisedJoint(Joint):
         shared, f, out = self.counts(x, atoms), self.level(d, x), []
         for _ in range(n):
             state, rows = self.sweep(*self.given(g, atoms, f, shared), shared.sum(axis=2))
-            g, atoms, f = state.globals, self.atoms(state), rows.f
+            order = state.memory.order_of(COMPONENTS)
+            g, atoms, f = state.globals.reorder(order), self.atoms(state)[:, order], rows.f
             rate = np.exp(-self.field(g, f)) + np.exp(f[:, -1:]) * self.seen(atoms)
-            x = np.maximum(self.rng.gamma(g.weights + rows.n), 1e-300) / rate
+            x = np.maximum(self.rng.gamma(g.weights + rows.n[:, order]), 1e-300) / rate
             shared = self.counts(x, atoms)
             out.append(self.summary(g, atoms, f, x, shared.sum(axis=2)))
         return np.array(out)

@@ -13,6 +13,7 @@ from cormorant.inference.globals import WEIGHT_FLOOR, stick_shapes, sticks_of
 A0_PRIOR = (1.0, 1.0)  # gamma: shape and rate, where a0 is learned
 SIGMA_L2_PRIOR = (1.0, 0.05)  # inverse gamma: shape and scale, where sigma_l^2 is learned
 SIGMA_M2_PRIOR = (1.0, 0.05)  # the same of sigma_m^2
+ORDERS = 10  # proposals a sweep; each costs next to nothing
 
 
 def draw_slice(log_density: Callable[[float], float], at: float, rng: np.random.Generator, width: float = 1.0) -> float:
@@ -43,6 +44,24 @@ def draw_stick(up: float, down: float, loss: float, v: float, rng: np.random.Gen
         return up * log_v + down * (log_v - z) - loss * math.exp(log_v)
 
     return draw_slice(log_density, math.log(v) - math.log1p(-v), rng, width=2.0)
+
+
+def draw_order(weights: np.ndarray, order: np.ndarray, power: float | None, rng: np.random.Generator) -> np.ndarray:
+    """Which component has which stick, given the weights; None of a power: they are exchangeable as they are.
+
+    Which of the components comes first is nothing that the data know of. Left as it was at the start, a large component
+    far down the sticks would keep all before it from vanishing. Without truncation the order is size-biased: the next
+    is drawn from those left in proportion to their weights. So proposed, with v_k ~ Beta(1 - sigma, alpha + k sigma)
+    and the T-th taking what is left, the ratio of densities is that of (weight of the last) ^ (alpha + T sigma).
+    """
+    if power is None:
+        return order
+    log_w = np.log(np.maximum(weights, WEIGHT_FLOOR))
+    for _ in range(ORDERS):
+        proposed = np.argsort(-log_w - rng.gumbel(size=len(log_w)), kind="stable")
+        if math.log(1.0 - rng.random()) < power * (log_w[proposed[-1]] - log_w[order[-1]]):
+            order = proposed
+    return order
 
 
 def draw_weights(

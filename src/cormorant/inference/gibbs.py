@@ -6,7 +6,7 @@ A sweep is a few passes over the rows, each followed by a draw of what the rows 
 
 and then, by turns, the weights, or the field with what it hangs on: counts are what moves slowly.
 
-    weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);             then A, s, v, alpha, c
+    weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);     then A, the order, s, v, alpha, c
 
     field       f_u around a Newton step of its log density, accepted or not;                   then sigma_m^2, l'
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma
@@ -116,10 +116,11 @@ class Gibbs:
 
     def begin(self, g: Globals, rng: np.random.Generator) -> State:
         """A chain that starts with atoms drawn from q(a), or with their means where they are summed out."""
+        order = np.argsort(-g.weights, kind="stable")
         if self.scans:
-            return State(g, Chain(g.atom_total, rng, table=CountTable.empty(*g.atom_shape.shape)))
+            return State(g, Chain(g.atom_total, rng, table=CountTable.empty(*g.atom_shape.shape), order=order))
         atoms = draw_atoms(self.model, g, self.backend, rng)
-        return State(g, Chain(atoms.sum(axis=0), rng, atoms))
+        return State(g, Chain(atoms.sum(axis=0), rng, atoms, order=order))
 
     def _move(self, state: State) -> Move:
         return self.moves[state.n_steps % len(self.moves)]

@@ -65,10 +65,15 @@ class Chain:
     atoms: np.ndarray | None = None  # columns x components
     table: CountTable | None = None
     proposal: Proposal | None = None
+    order: np.ndarray | None = None  # of the sticks: the number of the component that has each (None: as numbered)
 
     def seed(self) -> int:
         """A fresh seed for a compiled draw."""
         return fresh_seed(self.rng)
+
+    def order_of(self, n_components: int) -> np.ndarray:
+        """The order of the sticks."""
+        return np.arange(n_components) if self.order is None else self.order
 
 
 @dataclass(frozen=True)

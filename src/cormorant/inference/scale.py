@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cormorant.inference import draws
 from cormorant.inference.batch import Batch
 from cormorant.inference.moves import TINY, Chain, Proposal, RowDraws, RowMove, Visit
 from cormorant.inference.state import Additive, Globals
@@ -126,8 +127,14 @@ class DrawWeights(RowMove):
         return self.backend.sampling.tables(start.n, view.globals.weights, view.seed(), view.ids).sum(axis=0)
 
     def shared(self, g: Globals, chain: Chain, total: WeightStatistics) -> tuple[Globals, Chain]:
-        """The process at the top, truncated."""
-        return TOPS[self.model.top].draw(g, total.tables, total.log_one, chain.rng), chain
+        """The order of the sticks, and then the process at the top, truncated, in that order."""
+        top, order = TOPS[self.model.top], chain.order_of(g.n_components)
+        order = draws.draw_order(g.weights, order, top.power_of_last(g), chain.rng)
+        in_order = replace(g, weights=g.weights[order])
+        drawn = top.draw(in_order, total.tables[order], total.log_one[order], chain.rng)
+        weights = np.empty_like(drawn.weights)
+        weights[order] = drawn.weights
+        return replace(drawn, weights=weights), replace(chain, order=order)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,10 @@ class Top(Protocol):
         """The same drawn, each given the others."""
         ...
 
+    def power_of_last(self, g: Globals) -> float | None:
+        """Of the last weight in the density of an order of the sticks (`draws.draw_order`); None: there is no order."""
+        ...
+
     def log_prior(self, g: Globals) -> float:
         """Log density of the weights and of what governs them."""
         ...
@@ -66,6 +70,10 @@ class GammaTop:
         weights = draws.draw_weights(tables, log_one, g.weights, g.alpha, g.c, rng, discount=discount)
         alpha = self._draw_alpha(g, weights, rng)
         return replace(g, weights=weights, alpha=alpha, c=draws.draw_c(weights, alpha, h.a_c, h.b_c, rng))
+
+    def power_of_last(self, g: Globals) -> float:
+        """alpha + T sigma."""
+        return g.alpha + g.n_components * self._discount(g)
 
     def log_prior(self, g: Globals) -> float:
         """Weights, alpha and c."""
@@ -131,6 +139,10 @@ class DirichletTop:
         alpha = draws.draw_alpha_of_sticks(weights, h.a_alpha, h.b_alpha, rng)
         return replace(g, weights=weights, alpha=alpha, beta=float(weights.sum()))
 
+    def power_of_last(self, g: Globals) -> float:
+        """alpha."""
+        return g.alpha
+
     def log_prior(self, g: Globals) -> float:
         """beta w and alpha."""
         h = g.hyper
@@ -173,6 +185,10 @@ class BetaTop:
         ]
         w = np.clip(np.exp(-np.logaddexp(0.0, -np.array(z))), self.LEAST, 1.0 - self.LEAST)
         return replace(g, weights=beta * w, beta=beta, alpha=self._draw_alpha(w, g.alpha, h.a_alpha, h.b_alpha, rng))
+
+    def power_of_last(self, g: Globals) -> float | None:
+        """Weights are alike."""
+        return None
 
     def log_prior(self, g: Globals) -> float:
         """beta, w and alpha."""
