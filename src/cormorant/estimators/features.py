@@ -14,6 +14,7 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
 from cormorant.data import Counts
 from cormorant.estimators.chains import diagnose
+from cormorant.estimators.feature_chains import matched, sampled_correlation
 from cormorant.estimators.feature_inputs import to_table
 from cormorant.estimators.feature_parameters import FIRST, check_parameters, given
 from cormorant.estimators.feature_prediction import FeaturePredictionMixin
@@ -192,17 +193,25 @@ class FeatureModel(
             order = np.argsort(-g.usage, kind="stable")
             g = g.reorder(order)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains[:1]] + chains[1:]
-        self._globals, self.samples_ = g, chains
+        self._globals, self.samples_ = g, matched(chains)
         self.components_ = np.ascontiguousarray(g.atoms[:, 1:].T)
         self.background_ = np.ascontiguousarray(g.atoms[:, 0])
         self.weights_ = self.model.weights(g.log_odds)
         self.locations_ = g.locations
-        self.correlation_ = component_correlation(g.locations)
+        self._set_correlation()
         self.usage_ = g.usage
         self.mass_, self.concentration_, self.sigma_l2_ = g.mass, g.concentration, g.sigma_l2
         self.noise_ = g.noise
         used = [int((sample.usage > 0).sum()) for sample in chains[0]] if chains else [int((g.usage > 1e-3).sum())]
         self.n_components_used_ = int(np.median(used))
+
+    def _set_correlation(self) -> None:
+        """rho of the locations or, where they were sampled, its mean over the samples, with an interval."""
+        self.correlation_ = component_correlation(self.locations_)
+        self.__dict__.pop("correlation_interval_", None)
+        if self.samples_ and self.locations_.shape[1]:
+            found = sampled_correlation(self.samples_)
+            self.correlation_, self.correlation_interval_ = found[0], found[1:]
 
     def _record(self, history: Sequence[loop.Info], reason: str, interrupted: bool) -> None:
         self.history_ = [asdict(info) for info in history]
@@ -259,13 +268,15 @@ class BetaBernoulliFeatures(FeatureModel):
         usage_: Share of the rows that show each feature.
         n_components_used_: Features that some row shows (a median over the samples).
         locations_: l, features x D.
-        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|).
+        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|), where sampled its mean over the samples of all chains.
+        correlation_interval_: 90% credible intervals around `correlation_` (2 x T x T), where it was sampled.
         mass_: Mass of the process.
         concentration_: Its concentration.
         sigma_l2_: Variance of the locations.
         noise_: sigma_y^2, of real numbers; 1 otherwise.
-        samples_: Posterior samples, a list a chain; empty unless sampled. Predictions average over all, the attributes
-            above and `transform` over the first chain.
+        samples_: Posterior samples, a list a chain, the features of each matched to those of the first; empty unless
+            sampled. Predictions and correlations average over all, the other attributes above and `transform` over the
+            first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
         traces_: Those summaries after every sweep that is not dropped: a dict of lists a chain.
         bound_: Last evidence lower bound of structured inference.
