@@ -48,6 +48,20 @@ def test_rows_held_out_are_scored_by_their_hidden_entries(cormorant, fitted, sim
     assert "log density" in table
 
 
+def test_features_are_compared_by_what_evaluate_says(cormorant, fitted, simulated):
+    """The same rows, entries and seeds; the limit without correlations beside it."""
+    command = ["compare", simulated / "counts.npz", "--models", "beta-features,ibp", "--likelihood", "poisson"]
+    told = ["--holdout", "40", "--seed", "3", "--quiet"]
+    ran = cormorant(*command, *told, "--json", *SHORT)
+    first, second = ran.json["models"]
+    evaluated = cormorant("evaluate", fitted, simulated / "counts.npz", "--json")
+    assert first["log_density"] == pytest.approx(evaluated.json["log_density"])
+    assert second["log_density"].keys() == first["log_density"].keys()
+    assert "perplexity" not in first
+    table = cormorant(*command, *told, *SHORT).out
+    assert "Mean log density of the hidden entries of 40 held-out rows (higher is better)" in table
+
+
 def test_components_are_features(cormorant, fitted):
     shown = cormorant("components", fitted, "--by", "frex")
     assert "of 6 features in use" in shown.out

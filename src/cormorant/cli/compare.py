@@ -27,7 +27,9 @@ def compare(
     models: Annotated[
         str,
         typer.Option(
-            "--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln, thinned."
+            "--models",
+            help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln, thinned; or those of "
+            "features: beta-features, gamma-features, ibp.",
         ),
     ] = "hgp,scaled-hgp,cnpf,softplus-cnpf",
     covariates: o.Covariates = None,
@@ -38,6 +40,8 @@ def compare(
     quiet: o.Quiet = False,
 ) -> None:
     """Fit several models on the same rows and score them on the same held-out entries.
+
+    Models of counts are compared by perplexity, those of features by the mean log density of the hidden entries.
 
     Ctrl-C ends the comparison with the models that are finished by then.
 
@@ -69,33 +73,36 @@ def compare(
 
 
 def _check_models(chosen: list[str]) -> None:
-    """Refuse names that are none, that come twice, and models that have no perplexity."""
-    from cormorant.estimators.registry import OF_COUNTS
+    """Refuse names that are none, that come twice, and models of counts beside models of features."""
+    from cormorant.estimators.registry import ALL
 
     if not chosen:
         raise ValueError("--models must name at least one model, for example hgp,cnpf.")
-    if features := [name for name in chosen if is_feature_model(name)]:
+    if unknown := [name for name in chosen if name not in ALL]:
+        raise ValueError(f"--models must be some of {', '.join(ALL)}; got {unknown[0]!r}.")
+    features = [name for name in chosen if is_feature_model(name)]
+    if features and len(features) < len(chosen):
         raise ValueError(
-            f"--models are compared by perplexity, which models of counts have and {features[0]} has not; "
-            "score it by cormorant fit --holdout and cormorant evaluate."
+            "--models must be all of counts, which are compared by perplexity, or all of features, which are compared "
+            f"by log density; got {','.join(chosen)!r}. Compare them apart."
         )
-    if unknown := [name for name in chosen if name not in OF_COUNTS]:
-        raise ValueError(f"--models must be some of {', '.join(OF_COUNTS)}; got {unknown[0]!r}.")
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"--models must name each model once; got {','.join(chosen)!r}.")
 
 
 def print_comparison(found: Comparison) -> None:
-    """The table of results; the lowest perplexity is the best."""
-    shares = list(found.records[0]["perplexity"])
+    """The table of results; the lowest perplexity is the best, or the highest log density."""
+    shares = list(found.records[0][found.metric])
     header = ["model", *(f"{100 * float(share):g}% observed" for share in shares), "seconds", "components used"]
-    print_table(
-        f"Perplexity of {counted(found.n_held_out, 'held-out row')} (lower is better)",
-        header,
-        map(_line, found.records),
-    )
+    rows = counted(found.n_held_out, "held-out row")
+    titles = {
+        "perplexity": f"Perplexity of {rows} (lower is better)",
+        "log_density": f"Mean log density of the hidden entries of {rows} (higher is better)",
+    }
+    print_table(titles[found.metric], header, (_line(record, found.metric) for record in found.records))
 
 
-def _line(record: dict[str, Any]) -> list[Any]:
-    perplexities = (f"{value:,.1f}" for value in record["perplexity"].values())
-    return [record["model"], *perplexities, f"{record['seconds']:.1f}", record["components_used"]]
+def _line(record: dict[str, Any], metric: str) -> list[Any]:
+    digits = 1 if metric == "perplexity" else 4
+    scores = (f"{value:,.{digits}f}" for value in record[metric].values())
+    return [record["model"], *scores, f"{record['seconds']:.1f}", record["components_used"]]

@@ -132,6 +132,7 @@ def _scorer(top: int, covariates: Any) -> Callable[..., dict[str, float]]:
 
 
 def _score_features(model: Any, rows: Counts, share: float, generator: np.random.Generator) -> dict[str, float]:
-    """Mean log density of hidden entries, zeros too: for a feature model a zero is an entry like any other."""
-    hidden = generator.random(rows.shape) >= share
-    return {"log_density": model.log_likelihood(rows, hidden)}
+    """Mean log density of hidden entries, zeros among them."""
+    from cormorant.evaluation.hidden import hidden_entries
+
+    return {"log_density": model.log_likelihood(rows, hidden_entries(rows.shape, share, generator))}
