@@ -78,9 +78,8 @@ def test_correlations(cormorant, fitted):
 
 
 def test_exports(cormorant, fitted, simulated, workplace):
-    refused = cormorant("export", fitted)
-    assert refused.code == 2
-    assert refused.err.startswith("error: --counts must be given")
+    assert cormorant("export", fitted, "--out", "of the fit").code == 0
+    assert len((workplace / "of the fit" / "rows.csv").read_text().splitlines()) == 161
     assert cormorant("export", fitted, "--counts", simulated / "counts.npz", "--out", "tables").code == 0
     assert {file.name for file in (workplace / "tables").iterdir()} == {
         "components.csv", "columns.csv", "rows.csv", "correlations.csv", "run.json",
@@ -98,12 +97,28 @@ def test_the_page_speaks_of_rows(cormorant, fitted, workplace):
     assert data["shareOf"] == "rows"
 
 
-@pytest.mark.parametrize("verb", ["rows", "explore"])
-def test_what_is_told_of_counts_alone(cormorant, fitted, simulated, verb):
-    serve = [] if verb == "rows" else ["--serve", "--counts"]
-    ran = cormorant(verb, fitted, *serve, simulated / "counts.npz")
+def test_the_look_up_is_of_rows_of_the_fit(cormorant, fitted, simulated):
+    ran = cormorant("explore", fitted, "--serve", "--counts", simulated / "counts.npz")
     assert ran.code == 2
     assert "tells of models of counts; which features a row of beta-features shows" in ran.err
+
+
+def test_rows_by_their_features(cormorant, fitted, simulated):
+    counts, model = simulated / "counts.npz", library.load(fitted)
+    shown = cormorant("rows", fitted, counts, "--limit", 3)
+    assert "The first 3 of 200 rows" in shown.out
+    assert "features" in shown.out
+    own = str(model.row_names_[0])
+    (found,) = cormorant("rows", fitted, counts, "--row", own, "--top", 2, "--json").json["rows"]
+    probability = model.transform(read(counts).rows([int(own)]))[0]
+    assert found["components"][0]["share"] == pytest.approx(probability.max())
+    assert own not in [line["row"] for line in found["similar"]]
+    assert len(found["next"]) == len(found["similar"]) == 2
+    one = cormorant("rows", fitted, counts, "--row", own).out
+    for part in ("its features", "probability", "would show next", "expected", "similar rows"):
+        assert part in one
+    refused = cormorant("rows", fitted, counts, "--covariates", counts)
+    assert (refused.code, "beta-features takes none" in refused.err) == (2, True)
 
 
 def test_lists_are_of_counts_alone(cormorant, fitted, simulated):

@@ -12,7 +12,7 @@ from cormorant.cli.console import print_json, print_table, records
 from cormorant.cli.evaluate import is_fitted_to
 from cormorant.cli.known_rows import load_covariates
 from cormorant.cli.records import read_record
-from cormorant.cli.sources import counts_for, load_fit, refuse_features
+from cormorant.cli.sources import counts_for, load_fit
 
 if TYPE_CHECKING:
     from cormorant.data import Counts
@@ -31,14 +31,19 @@ def rows(
 ) -> None:
     """Rows of the fit or new ones: the components that hold most of each, and the columns it would show next.
 
+    Of features: those that a row shows most surely, and the columns where most is expected that it does not show.
+
     With --row also the rows of the fit that are most like it.
 
     Example: cormorant rows nyt-cnpf nyt --row 17 --top 8
     """
+    from cormorant.explore.fitted import has_features
     from cormorant.explore.row_weights import kept_weights
 
     model = load_fit(fit)
-    refuse_features(model, "cormorant rows")
+    is_features = has_features(model)
+    if is_features and covariates is not None:
+        raise ValueError(f"--covariates do nothing here: {model.model.name} takes none; leave them out.")
     data = counts_for(model, counts)
     chosen = [_place(text, data) for text in row] if row else list(range(min(limit, data.n_rows)))
     known = load_covariates(covariates, data)
@@ -52,10 +57,10 @@ def rows(
         print_json({"model": model.model.name, "rows": found})
     elif row:
         for one in found:
-            _print_one(one)
+            _print_one(one, is_features)
     else:
         title = f"The first {len(found)} of {counted(data.n_rows, 'row')}"
-        print_table(title, ["row", "components", "would show next"], map(_line, found))
+        print_table(title, ["row", _what(is_features), "would show next"], map(_line, found))
 
 
 def _place(text: str, data: Counts) -> int:
@@ -71,10 +76,11 @@ def _look(model: Any, data: Counts, place: int, top: int, covariates: Any) -> di
     from cormorant.explore.fitted import named
 
     one = data.rows([place])
+    is_real = getattr(model, "likelihood", None) == "gaussian"  # what a row would show next is told of whole numbers
     return {
         "row": named(data.row_names, [place])[0],
         "components": records(tables.row_profile(model, 0, one, n=top, covariates=covariates)),
-        "next": records(tables.next_columns(model, 0, one, n=top, covariates=covariates)),
+        "next": [] if is_real else records(tables.next_columns(model, 0, one, n=top, covariates=covariates)),
     }
 
 
@@ -96,15 +102,26 @@ def _line(found: dict[str, Any]) -> list[Any]:
     return [found["row"], held, [line["column"] for line in found["next"]]]
 
 
-def _print_one(found: dict[str, Any]) -> None:
-    lines = (
-        [f"{line['share']:.1%}", f"{line['weight']:.2f}", f"{line['std']:.2f}", line["component"], line["top_columns"]]
-        for line in found["components"]
-    )
-    header = ["share", "weight", "std", "component", "top columns"]
-    print_table(f"Row {found['row']}: its components", header, lines)
-    following = ([line["column"], f"{line['probability']:.2%}"] for line in found["next"])
-    print_table(f"Row {found['row']}: would show next", ["column", "probability"], following)
+def _what(is_features: bool) -> str:
+    return "features" if is_features else "components"
+
+
+def _print_one(found: dict[str, Any], is_features: bool) -> None:
+    title = f"Row {found['row']}: its {_what(is_features)}"
+    if is_features:
+        shown = ([f"{line['share']:.1%}", line["component"], line["top_columns"]] for line in found["components"])
+        print_table(title, ["probability", "feature", "top columns"], shown)
+        following = ([line["column"], f"{line['expected']:.2f}"] for line in found["next"])
+        print_table(f"Row {found['row']}: would show next", ["column", "expected"], following)
+    else:
+        held = (
+            [f"{line['share']:.1%}", f"{line['weight']:.2f}", f"{line['std']:.2f}", line["component"],
+             line["top_columns"]]
+            for line in found["components"]
+        )  # fmt: skip
+        print_table(title, ["share", "weight", "std", "component", "top columns"], held)
+        following = ([line["column"], f"{line['probability']:.2%}"] for line in found["next"])
+        print_table(f"Row {found['row']}: would show next", ["column", "probability"], following)
     if "similar" in found:
         alike = ([line["row"], f"{line['similarity']:.3f}"] for line in found["similar"])
         print_table(f"Row {found['row']}: similar rows of the fit", ["row", "similarity"], alike)

@@ -55,8 +55,8 @@ def refuse_features(model: Any, what: str) -> None:
 
     if has_features(model):
         raise ValueError(
-            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by transform, "
-            "in Python, and by cormorant export --counts."
+            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by "
+            "cormorant rows and cormorant export --counts."
         )
 
 

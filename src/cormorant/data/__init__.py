@@ -3,6 +3,7 @@
 from cormorant.data.convert import as_counts
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
+from cormorant.data.matrix import Matrix, as_matrix
 from cormorant.data.readers import read, read_query, write
 from cormorant.data.splits import HeldOut, hold_out, hold_out_rows, split_entries
 
@@ -10,7 +11,9 @@ __all__ = [
     "Counts",
     "DataError",
     "HeldOut",
+    "Matrix",
     "as_counts",
+    "as_matrix",
     "hold_out",
     "hold_out_rows",
     "read",

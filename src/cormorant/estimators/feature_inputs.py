@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
-from cormorant.data import Counts
+from cormorant.data import Counts, Matrix
 from cormorant.estimators.inputs import check_columns, missing_entries
 from cormorant.inference.features.state import Table
 
@@ -20,15 +20,7 @@ ADVICE = {"poisson": "for real numbers use likelihood='gaussian'", "bernoulli": 
 
 def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool) -> Table:
     """Validated entries; remembers (``reset``) or checks the number and the names of the columns."""
-    if isinstance(X, Counts):
-        if not reset:
-            check_columns(estimator, X)
-        X = X.tocsr(copy=True)
-    elif isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
-        X = np.ma.filled(X.astype(np.float64), np.nan)
-    array: Any = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, accept_sparse=True, ensure_all_finite="allow-nan"
-    )
+    array = _checked_array(estimator, X, reset)
     values: np.ndarray = array.toarray() if hasattr(array, "toarray") else np.array(array)  # its own copy
     observed = ~np.isnan(values)
     missing = None if mask is None else missing_entries(mask, values.shape)
@@ -39,6 +31,20 @@ def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool)
     values[~observed] = 0.0
     _check_values(values, likelihood)
     return Table(values, observed)
+
+
+def _checked_array(estimator: Any, X: Any, reset: bool) -> Any:
+    """The matrix, by scikit-learn's checks; what has names of its own is checked by them."""
+    options: dict[str, Any] = {"dtype": np.float64, "accept_sparse": True, "ensure_all_finite": "allow-nan"}
+    if isinstance(X, Counts | Matrix):
+        entries = X.tocsr(copy=True) if isinstance(X, Counts) else X.values
+        if not reset:
+            check_columns(estimator, X)
+            return check_array(entries, estimator=estimator, **options)
+        X = entries
+    elif isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    return validate_data(estimator, X, reset=reset, **options)
 
 
 def _check_values(values: np.ndarray, likelihood: str) -> None:

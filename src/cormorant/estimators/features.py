@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
-from cormorant.data import Counts
+from cormorant.data import Counts, Matrix, as_matrix
 from cormorant.estimators.chains import diagnose
 from cormorant.estimators.feature_chains import matched, sampled_correlation
 from cormorant.estimators.feature_inputs import to_table
@@ -26,7 +26,7 @@ from cormorant.inference import fit as loop
 from cormorant.inference.features import start as starts
 from cormorant.inference.features.gibbs import Chain, FeatureGibbs
 from cormorant.inference.features.likelihoods import LIKELIHOODS as SAMPLED
-from cormorant.inference.features.samples import FeatureCollector, summarise
+from cormorant.inference.features.samples import FeatureCollector, RowAverage, summarise
 from cormorant.inference.features.state import FeatureGlobals, Table, as_rows
 from cormorant.inference.features.structured import FeatureStructured
 from cormorant.inference.state import State
@@ -100,7 +100,7 @@ class FeatureModel(
         """
         self._check_parameters()
         table = to_table(self, X, mask, self.likelihood, reset=True)
-        self.column_names_ = _column_names(X)
+        self.row_names_, self.column_names_ = _names(X)
         rng = make_generator(self.random_state)
         with single_blas_thread(), bars_of(self) as bars:
             callbacks = [*bars.values(), *self.callbacks]
@@ -143,6 +143,7 @@ class FeatureModel(
         plan = starts.full_plan(table.n_rows)
         chains: list[list[FeatureGlobals]] = []
         traces, history, reason, interrupted = [], [], "", False
+        row_weights = None
         for number in range(1, self.n_chains + 1):
             begin = starts.best_start(
                 self.model, gibbs.backend, self._given(), table, self.n_starts, rng, callbacks
@@ -155,19 +156,22 @@ class FeatureModel(
                 interrupted, reason, end = True, begin.reason, g
             else:
                 memory = starts.drawn_rows(begin, rng)
+                average = RowAverage(memory, self.n_sweeps)
                 ran = loop.run(
                     gibbs, State(g, Chain(rng, HELD)), as_rows(table), plan, settings, rng, memory=memory,
-                    callbacks=[collector, *callbacks], stage=f"chain {number} of {self.n_chains}",
+                    callbacks=[collector, *([average] if number == 1 else []), *callbacks],
+                    stage=f"chain {number} of {self.n_chains}",
                 )  # fmt: skip
                 interrupted, reason, end = ran.interrupted, ran.reason, _globals(ran.state)
                 history += ran.history
+                row_weights = average.mean if number == 1 else row_weights
             chains.append(collector.samples or [end])
             traces.append(collector.traces)
             if interrupted:
                 break
         self.traces_ = [t for t in traces if t]
         self.diagnostics_ = diagnose(self.traces_)
-        self._finish(summarise(self.model, chains[0]), chains)
+        self._finish(summarise(self.model, chains[0]), chains, row_weights)
         self._record(history, reason, interrupted)
 
     def _solve(self, table: Table, rng: np.random.Generator, callbacks: list[loop.Callback]) -> None:
@@ -184,15 +188,27 @@ class FeatureModel(
             )  # fmt: skip
             history += outcome.history
         self.diagnostics_, self.traces_ = {}, []
-        self._finish(_globals(outcome.state), [])
+        beliefs = outcome.memory.get(np.arange(table.n_rows))
+        self._finish(_globals(outcome.state), [], None if beliefs is None else beliefs.rho)
         self._record(history, outcome.reason, outcome.interrupted)
 
-    def _finish(self, g: FeatureGlobals, chains: list[list[FeatureGlobals]], reorder: bool = True) -> None:
-        """Public attributes, the features in falling order of how many rows show them."""
+    def _finish(
+        self,
+        g: FeatureGlobals,
+        chains: list[list[FeatureGlobals]],
+        row_weights: np.ndarray | None,
+        reorder: bool = True,
+    ) -> None:
+        """Public attributes, the features in falling order of how many rows show them.
+
+        ``row_weights`` are P(z = 1) of the rows, where they are known.
+        """
         if reorder:
             order = np.argsort(-g.usage, kind="stable")
             g = g.reorder(order)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains[:1]] + chains[1:]
+            row_weights = None if row_weights is None else row_weights[:, order].astype(np.float32)
+        self._row_weights = row_weights
         self._globals, self.samples_ = g, matched(chains)
         self.components_ = np.ascontiguousarray(g.atoms[:, 1:].T)
         self.background_ = np.ascontiguousarray(g.atoms[:, 0])
@@ -285,6 +301,7 @@ class BetaBernoulliFeatures(FeatureModel):
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
         n_rows_seen_: Rows that were fitted.
+        row_names_: Names of the rows, if they had any.
         column_names_: Names of the columns, if they had any.
     """
 
@@ -339,10 +356,15 @@ def _globals(state: State) -> FeatureGlobals:
     return g
 
 
-def _column_names(X: Any) -> np.ndarray | None:
-    if isinstance(X, Counts):
-        return X.column_names
-    return np.array([str(name) for name in X.columns], dtype=object) if hasattr(X, "columns") else None
+def _names(X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Names of the rows and of the columns; a data frame names all its columns, by numbers too."""
+    if not isinstance(X, Counts | Matrix) and not hasattr(X, "columns"):
+        return None, None
+    named = as_matrix(X)
+    columns = named.column_names
+    if columns is None and hasattr(X, "columns") and not isinstance(X, Counts | Matrix):
+        columns = np.array([str(name) for name in X.columns], dtype=object)
+    return named.row_names, columns
 
 
 FEATURE_ESTIMATORS: dict[str, type[FeatureModel]] = {

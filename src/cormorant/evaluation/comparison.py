@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from cormorant.data import as_counts, hold_out, hold_out_rows, split_entries
+from cormorant.data import as_counts, as_matrix, hold_out, hold_out_rows, split_entries
 from cormorant.estimators.covariates import taken
 from cormorant.estimators.features import FEATURE_ESTIMATORS, FeatureModel
 from cormorant.estimators.parameters import default_of, idle_parameters
 from cormorant.estimators.registry import ALL, OF_COUNTS
-from cormorant.evaluation.hidden import as_matrix, hidden_entries, take_rows
+from cormorant.evaluation.hidden import hidden_entries
 from cormorant.evaluation.perplexity import perplexity
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _count_trial(X: Any, n_held_out: int, observed: Sequence[float], seed: int, 
 def _feature_trial(X: Any, n_held_out: int, observed: Sequence[float], seed: int) -> Trial:
     """Rows held out, and some of their entries, zeros among them, hidden."""
     matrix, rng = as_matrix(X), np.random.default_rng(seed)
-    train, kept = (take_rows(matrix, index) for index in hold_out_rows(matrix.shape[0], n_held_out, rng))
+    train, kept = (matrix.rows(index) for index in hold_out_rows(matrix.n_rows, n_held_out, rng))
     generators = entry_generators(rng, seed, len(observed))
     hidden = {f: hidden_entries(kept.shape, f, g) for f, g in zip(observed, generators, strict=True)}
     _check_different(hidden, observed)
