@@ -3,11 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cormorant as library
 from cormorant.cli import run
-from cormorant.data import hold_out, read
+from cormorant.data import hold_out, hold_out_rows, read
+from cormorant.estimators import BetaBernoulliFeatures
 
 SHORT = ["--components", "6", "--dims", "2", "--sweeps", "10", "--samples", "4", "--starts", "1", "--jobs", "1"]
 
@@ -149,8 +151,11 @@ def test_entries_that_the_likelihood_cannot_have_drawn(cormorant, simulated, wor
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "ibp"], "--likelihood must be poisson or bernoulli, of which counts are drawn; got none"),
-        (["--model", "ibp", "--likelihood", "gaussian"], "--likelihood must be poisson or bernoulli"),
+        (["--model", "ibp", "--likelihood", "binomial"], "--likelihood must be one of gaussian, poisson, bernoulli"),
+        (
+            ["--model", "ibp", "--likelihood", "poisson", "--noise", "1"],
+            "--noise does nothing with --likelihood poisson",
+        ),
         (["--model", "ibp", "--likelihood", "poisson", "--prior"], "--prior is for models of counts"),
         (
             ["--model", "ibp", "--likelihood", "poisson", "--row-total", "9"],
@@ -164,3 +169,87 @@ def test_simulations_that_cannot_be(cormorant, workplace, options, said):
     assert ran.code == 2
     assert ran.err.startswith(f"error: {said}")
     assert list(workplace.iterdir()) == []
+
+
+# Real numbers
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """A hundred rows of real numbers, and a fit of them."""
+    folder = tmp_path_factory.mktemp("real")
+    drawn = ["--model", "beta-features", "--rows", "100", "--columns", "12", "--noise", "0.1", "--seed", "2"]
+    assert run(["simulate", *drawn, "--likelihood", "gaussian", "--out", str(folder / "drawn")]) == 0
+    fit = ["fit", str(folder / "drawn" / "matrix.npy"), "--model", "beta-features", "--holdout", "20", "--seed", "3"]
+    assert run([*fit, "--out", str(folder / "fit"), *SHORT]) == 0
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_real_numbers_are_drawn_and_fitted(real):
+    y, truth = np.load(real / "drawn" / "matrix.npy"), np.load(real / "drawn" / "truth.npz")
+    assert y.shape == truth["mean"].shape == (100, 12)
+    assert (y < 0).any()
+    record = json.loads((real / "fit" / "run.json").read_text())
+    assert (record["held_out"], record["parameters"]["likelihood"]) == (20, "gaussian")
+    short = {"n_sweeps": 10, "n_samples": 4, "n_starts": 1, "n_jobs": 1, "random_state": 3}
+    expected = BetaBernoulliFeatures(6, 2, **short).fit(y[hold_out_rows(100, 20, 3)[0]])
+    np.testing.assert_array_equal(library.load(real / "fit").components_, expected.components_)
+
+
+def test_real_numbers_are_scored_and_looked_at(real, cormorant, workplace):
+    matrix = real / "drawn" / "matrix.npy"
+    found = cormorant("evaluate", real / "fit", matrix, "--json").json
+    assert (found["rows"], found["held_out"]) == (20, True)
+    command = [
+        "compare",
+        matrix,
+        "--models",
+        "beta-features,ibp",
+        "--holdout",
+        "20",
+        "--seed",
+        "3",
+        "--quiet",
+        "--json",
+    ]
+    assert cormorant(*command, *SHORT).json["models"][0]["log_density"] == pytest.approx(found["log_density"])
+    (row,) = cormorant("rows", real / "fit", matrix, "--row", "7", "--json").json["rows"]
+    assert row["next"] == []
+    assert "would show next" not in cormorant("rows", real / "fit", matrix, "--row", "7").out
+    assert "would show next" not in cormorant("rows", real / "fit", matrix).out
+    assert cormorant("export", real / "fit", "--counts", matrix, "--out", "tables").code == 0
+
+
+def test_a_table_of_real_numbers(real, cormorant, workplace):
+    """The same numbers as a table with names give the same fit; an empty cell is missing."""
+    y = np.load(real / "drawn" / "matrix.npy")
+    table = pd.DataFrame(y, index=[f"r{u}" for u in range(100)], columns=[f"c{i}" for i in range(12)])
+    table.to_csv("table.csv", float_format="%.17g")
+    fit = ["--model", "ibp", "--likelihood", "gaussian", "--components", "6", "--sweeps", "6", "--samples", "2"]
+    assert cormorant("fit", "table.csv", *fit, "--out", "named").code == 0
+    assert cormorant("fit", real / "drawn" / "matrix.npy", *fit, "--out", "plain", "--quiet").code == 0
+    named, plain = library.load("named"), library.load("plain")
+    np.testing.assert_allclose(named.components_, plain.components_)
+    assert list(named.column_names_) == list(table.columns)
+    assert list(named.row_names_) == list(table.index)
+    table.iloc[0, 0] = np.nan
+    table.to_csv("missing.csv")
+    ran = cormorant("fit", "missing.csv", *fit, "--out", "with-missing")
+    assert "100 rows x 12 columns, 1 missing; 0 rows held out" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,x\n2,y\n", "must have numbers in all columns but the first, which may name the rows; 'b' has others"),
+        ("a,b\n1,inf\n", "must hold finite numbers; that of row 0, column 1 is infinite"),
+        ("a,b\n", "must hold a matrix with rows and columns"),
+    ],
+)
+def test_tables_that_are_no_matrix(cormorant, workplace, text, said):
+    (workplace / "table.csv").write_text(text)
+    ran = cormorant("fit", "table.csv", "--model", "ibp", "--out", "ibp", "--quiet")
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1

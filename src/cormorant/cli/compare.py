@@ -12,8 +12,8 @@ from cormorant.cli.console import note, print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.known_rows import load_covariates, models_without
-from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
-from cormorant.cli.sources import describe, load_counts
+from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
+from cormorant.cli.sources import describe, load_rows
 from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def compare(
     _check_models(chosen)
     check_settings(chosen, settings, seed)
     without = models_without(chosen, covariates)
-    data = load_counts(counts)
+    data = load_rows(counts, likelihood_of(chosen, settings))
     known = load_covariates(covariates, data)
     if not quiet:
         say(f"{counts}: {describe(data)}; {counted(holdout, 'row')} held out")

@@ -15,7 +15,7 @@ from cormorant.cli.records import read_record
 from cormorant.cli.sources import counts_for, load_fit
 
 if TYPE_CHECKING:
-    from cormorant.data import Counts
+    from cormorant.data import Counts, Matrix
 
 
 def rows(
@@ -60,10 +60,11 @@ def rows(
             _print_one(one, is_features)
     else:
         title = f"The first {len(found)} of {counted(data.n_rows, 'row')}"
-        print_table(title, ["row", _what(is_features), "would show next"], map(_line, found))
+        header = ["row", _what(is_features), *(["would show next"] if _tells_next(found) else [])]
+        print_table(title, header, (_line(one)[: len(header)] for one in found))
 
 
-def _place(text: str, data: Counts) -> int:
+def _place(text: str, data: Counts | Matrix) -> int:
     """Where a row is; a name comes before a number."""
     from cormorant.explore.row_weights import row_place
 
@@ -71,7 +72,7 @@ def _place(text: str, data: Counts) -> int:
     return row_place(int(text) if text.isdecimal() and not is_name else text, data.n_rows, data.row_names)
 
 
-def _look(model: Any, data: Counts, place: int, top: int, covariates: Any) -> dict[str, Any]:
+def _look(model: Any, data: Counts | Matrix, place: int, top: int, covariates: Any) -> dict[str, Any]:
     from cormorant.explore import tables
     from cormorant.explore.fitted import named
 
@@ -84,7 +85,9 @@ def _look(model: Any, data: Counts, place: int, top: int, covariates: Any) -> di
     }
 
 
-def _similar(model: Any, data: Counts, place: int, own: str | None, top: int, covariates: Any) -> list[dict[str, Any]]:
+def _similar(
+    model: Any, data: Counts | Matrix, place: int, own: str | None, top: int, covariates: Any
+) -> list[dict[str, Any]]:
     """Rows of the fit that are most like this one, itself left out where it was one of them."""
     from cormorant.explore import tables
 
@@ -106,22 +109,31 @@ def _what(is_features: bool) -> str:
     return "features" if is_features else "components"
 
 
+def _tells_next(found: list[dict[str, Any]]) -> bool:
+    return any(one["next"] for one in found)
+
+
 def _print_one(found: dict[str, Any], is_features: bool) -> None:
-    title = f"Row {found['row']}: its {_what(is_features)}"
-    if is_features:
-        shown = ([f"{line['share']:.1%}", line["component"], line["top_columns"]] for line in found["components"])
-        print_table(title, ["probability", "feature", "top columns"], shown)
-        following = ([line["column"], f"{line['expected']:.2f}"] for line in found["next"])
-        print_table(f"Row {found['row']}: would show next", ["column", "expected"], following)
-    else:
-        held = (
-            [f"{line['share']:.1%}", f"{line['weight']:.2f}", f"{line['std']:.2f}", line["component"],
-             line["top_columns"]]
-            for line in found["components"]
-        )  # fmt: skip
-        print_table(title, ["share", "weight", "std", "component", "top columns"], held)
-        following = ([line["column"], f"{line['probability']:.2%}"] for line in found["next"])
-        print_table(f"Row {found['row']}: would show next", ["column", "probability"], following)
+    (_print_features if is_features else _print_components)(found)
     if "similar" in found:
         alike = ([line["row"], f"{line['similarity']:.3f}"] for line in found["similar"])
         print_table(f"Row {found['row']}: similar rows of the fit", ["row", "similarity"], alike)
+
+
+def _print_components(found: dict[str, Any]) -> None:
+    lines = (
+        [f"{line['share']:.1%}", f"{line['weight']:.2f}", f"{line['std']:.2f}", line["component"], line["top_columns"]]
+        for line in found["components"]
+    )
+    header = ["share", "weight", "std", "component", "top columns"]
+    print_table(f"Row {found['row']}: its components", header, lines)
+    following = ([line["column"], f"{line['probability']:.2%}"] for line in found["next"])
+    print_table(f"Row {found['row']}: would show next", ["column", "probability"], following)
+
+
+def _print_features(found: dict[str, Any]) -> None:
+    lines = ([f"{line['share']:.1%}", line["component"], line["top_columns"]] for line in found["components"])
+    print_table(f"Row {found['row']}: its features", ["probability", "feature", "top columns"], lines)
+    if _tells_next([found]):
+        following = ([line["column"], f"{line['expected']:.2f}"] for line in found["next"])
+        print_table(f"Row {found['row']}: would show next", ["column", "expected"], following)

@@ -4,7 +4,7 @@ from cormorant.data.convert import as_counts
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
 from cormorant.data.matrix import Matrix, as_matrix
-from cormorant.data.readers import read, read_query, write
+from cormorant.data.readers import read, read_matrix, read_query, write
 from cormorant.data.splits import HeldOut, hold_out, hold_out_rows, split_entries
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "hold_out",
     "hold_out_rows",
     "read",
+    "read_matrix",
     "read_query",
     "split_entries",
     "write",

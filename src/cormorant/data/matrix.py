@@ -34,6 +34,11 @@ class Matrix:
         """Number of columns."""
         return self.shape[1]
 
+    @property
+    def n_missing(self) -> int:
+        """Number of entries that are missing."""
+        return int(np.isnan(self.values).sum())
+
     def rows(self, index: Any) -> Matrix:
         """Those at these places."""
         names = self.row_names
