@@ -1,10 +1,12 @@
 """Features beside components: shares of rows, atoms that may be negative, rows that show them or not."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from cormorant.datasets.features import simulate_features
-from cormorant.estimators import IBP
+from cormorant.estimators import IBP, BetaBernoulliFeatures
 from cormorant.explore import export, tables
 from cormorant.explore.fitted import has_features, heavily_used
 from cormorant.explore.page.document import document
@@ -145,10 +147,58 @@ def test_masked_rows_keep_what_the_fit_knew_of_them():
     assert unsure[20:].max() < 0.05
 
 
-def test_the_arviz_format(features):
-    pytest.importorskip("arviz", reason="an optional package: pip install 'cormorant[arviz]'")
-    with pytest.raises(ValueError, match="has features"):
-        export.to_arviz(features)
+@pytest.fixture(scope="module")
+def arviz():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ArviZ announces its own next version when it is imported
+        return pytest.importorskip("arviz", reason="an optional package: pip install 'cormorant[arviz]'")
+
+
+@pytest.mark.usefixtures("arviz")
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_samples_in_arviz_are_those_of_the_fit(likelihood, tmp_path):
+    y = simulate_features(likelihood=likelihood, n_rows=60, n_columns=8, n_components=3, noise=0.05, seed=1).y
+    short = {"n_starts": 1, "n_sweeps": 24, "n_samples": 4, "n_chains": 2, "random_state": 0}
+    model = BetaBernoulliFeatures(5, 2, likelihood=likelihood, **short).fit(y)
+    hidden = np.where(np.arange(60)[:, None] < 1, np.nan, y)
+    data = export.to_arviz(model, hidden[:20], n_columns=8)
+    sizes = {"chain": 2, "draw": 4, "component": 5, "column": 8, "other": 5, "row": 20}
+    assert dict(data.posterior.sizes) == sizes
+    chains = model.samples_
+    np.testing.assert_array_equal(data.posterior["a"], [[g.atoms[:, 1:].T for g in chain] for chain in chains])
+    np.testing.assert_array_equal(data.posterior["background"], [[g.atoms[:, 0] for g in c] for c in chains])
+    np.testing.assert_array_equal(data.posterior["mass"], [[g.mass for g in chain] for chain in chains])
+    np.testing.assert_array_equal(data.posterior["sigma_l2"], [[g.sigma_l2 for g in chain] for chain in chains])
+    assert ("noise" in data.posterior) == (likelihood == "gaussian")
+    first = data.posterior["z"].to_numpy()[0]
+    assert set(np.unique(first)) <= {0, 1}
+    assert np.abs(first.mean(axis=0) - model.transform(hidden[:20])).mean() < 0.15
+    shown = data.observed_data["y"].to_numpy()
+    assert np.isnan(shown[0]).all()
+    np.testing.assert_array_equal(shown[1:], y[1:20])
+    assert export.write_arviz(model, tmp_path / "draws.nc").is_file()
+
+
+@pytest.mark.usefixtures("arviz")
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_structured_features_in_arviz_are_draws_of_q():
+    """Means over 400 draws are those of q, within five standard errors; the rest is constant."""
+    y = simulate_features(n_rows=60, n_columns=8, n_components=3, noise=0.05, seed=1).y
+    model = IBP(5, inference="structured", n_starts=1, max_epochs=20, random_state=0).fit(y)
+    data = export.to_arviz(model, y[:10], n_draws=400, n_columns=8)
+    a = data.posterior["a"].to_numpy()[0]
+    error = 5 * a.std(axis=0) / np.sqrt(400)
+    assert (np.abs(a.mean(axis=0) - model.components_) < error + 1e-12).all()
+    p = model.transform(y[:10])
+    spread = 5 * np.sqrt(p * (1 - p) / 400) + 1e-6
+    assert (np.abs(data.posterior["z"].to_numpy()[0].mean(axis=0) - p) < spread + 5 / 400).all()
+    np.testing.assert_array_equal(data.constant_data["w"], model.weights_)
+    assert data.constant_data["noise"] == model.noise_
+    assert "correlation" not in data.constant_data
+    assert "z" not in export.to_arviz(model, n_draws=2).posterior
+    with pytest.raises(ValueError, match=r"X must have fewer rows .* draws of rows would be"):
+        export.to_arviz(model, y, n_draws=1_000_000)
 
 
 def test_independent_features(features):

@@ -130,7 +130,9 @@ def to_arviz(
     draws, and for each a draw of the atoms ``a``. Elsewhere: draws of ``a`` from q(a); what variational schemes give as
     points (w, locations, correlations) is constant_data. A fit with covariates also has their ``effect`` on each
     component, as `covariate_effects_` reports it (the coefficients themselves turn with the locations). A thinned model
-    has its samples of a, w, b, c and the correlations as they are, and x = w z with z drawn. If X is given,
+    has its samples of a, w, b, c and the correlations as they are, and x = w z with z drawn. Features have a, the
+    background, w, mass, concentration, the correlations and their scales (sigma_l2, noise), and in place of x draws of
+    ``z``, which features each row shows; a structured fit has draws of a and z from q. If X is given,
     also draws of the rows' weights ``x`` (gamma, with the mean and variance of their posterior), and the counts as
     observed_data.
 

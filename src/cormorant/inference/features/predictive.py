@@ -145,9 +145,9 @@ class SolvedFeatures:
         """Independent draws from q(z) and q(a); what has a point keeps it."""
         probability = predict(self, table).probability
         for _ in range(n):
-            yield (rng.random(probability.shape) < probability).astype(np.float64), self._with_drawn_atoms(rng)
+            yield (rng.random(probability.shape) < probability).astype(np.float64), self.with_drawn_atoms(rng)
 
-    def _with_drawn_atoms(self, rng: np.random.Generator) -> FeatureGlobals:
+    def with_drawn_atoms(self, rng: np.random.Generator) -> FeatureGlobals:
         """a_i ~ N(mu_i, V_i); columns may share one V."""
         g = self.globals
         if g.covariance is None:
