@@ -3,11 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cormorant as library
 from cormorant.cli import run
-from cormorant.data import hold_out, read
+from cormorant.data import hold_out, hold_out_rows, read
+from cormorant.estimators import BetaBernoulliFeatures
 
 SHORT = ["--components", "6", "--dims", "2", "--sweeps", "10", "--samples", "4", "--starts", "1", "--jobs", "1"]
 
@@ -48,6 +50,20 @@ def test_rows_held_out_are_scored_by_their_hidden_entries(cormorant, fitted, sim
     assert "log density" in table
 
 
+def test_features_are_compared_by_what_evaluate_says(cormorant, fitted, simulated):
+    """The same rows, entries and seeds; the limit without correlations beside it."""
+    command = ["compare", simulated / "counts.npz", "--models", "beta-features,ibp", "--likelihood", "poisson"]
+    told = ["--holdout", "40", "--seed", "3", "--quiet"]
+    ran = cormorant(*command, *told, "--json", *SHORT)
+    first, second = ran.json["models"]
+    evaluated = cormorant("evaluate", fitted, simulated / "counts.npz", "--json")
+    assert first["log_density"] == pytest.approx(evaluated.json["log_density"])
+    assert second["log_density"].keys() == first["log_density"].keys()
+    assert "perplexity" not in first
+    table = cormorant(*command, *told, *SHORT).out
+    assert "Mean log density of the hidden entries of 40 held-out rows (higher is better)" in table
+
+
 def test_components_are_features(cormorant, fitted):
     shown = cormorant("components", fitted, "--by", "frex")
     assert "of 6 features in use" in shown.out
@@ -64,17 +80,15 @@ def test_correlations(cormorant, fitted):
 
 
 def test_exports(cormorant, fitted, simulated, workplace):
-    refused = cormorant("export", fitted)
-    assert refused.code == 2
-    assert refused.err.startswith("error: --counts must be given")
+    assert cormorant("export", fitted, "--out", "of the fit").code == 0
+    assert len((workplace / "of the fit" / "rows.csv").read_text().splitlines()) == 161
     assert cormorant("export", fitted, "--counts", simulated / "counts.npz", "--out", "tables").code == 0
     assert {file.name for file in (workplace / "tables").iterdir()} == {
         "components.csv", "columns.csv", "rows.csv", "correlations.csv", "run.json",
     }  # fmt: skip
     assert cormorant("export", fitted, "--format", "graphml").code == 0
-    arviz = cormorant("export", fitted, "--format", "arviz")
-    assert arviz.code == 2
-    assert "BetaBernoulliFeatures has features" in arviz.err
+    pytest.importorskip("arviz", reason="an optional package: pip install 'cormorant[arviz]'")
+    assert cormorant("export", fitted, "--format", "arviz", "--counts", simulated / "counts.npz").code == 0
 
 
 def test_the_page_speaks_of_rows(cormorant, fitted, workplace):
@@ -84,12 +98,28 @@ def test_the_page_speaks_of_rows(cormorant, fitted, workplace):
     assert data["shareOf"] == "rows"
 
 
-@pytest.mark.parametrize("verb", ["rows", "explore"])
-def test_what_is_told_of_counts_alone(cormorant, fitted, simulated, verb):
-    serve = [] if verb == "rows" else ["--serve", "--counts"]
-    ran = cormorant(verb, fitted, *serve, simulated / "counts.npz")
+def test_the_look_up_is_of_rows_of_the_fit(cormorant, fitted, simulated):
+    ran = cormorant("explore", fitted, "--serve", "--counts", simulated / "counts.npz")
     assert ran.code == 2
     assert "tells of models of counts; which features a row of beta-features shows" in ran.err
+
+
+def test_rows_by_their_features(cormorant, fitted, simulated):
+    counts, model = simulated / "counts.npz", library.load(fitted)
+    shown = cormorant("rows", fitted, counts, "--limit", 3)
+    assert "The first 3 of 200 rows" in shown.out
+    assert "features" in shown.out
+    own = str(model.row_names_[0])
+    (found,) = cormorant("rows", fitted, counts, "--row", own, "--top", 2, "--json").json["rows"]
+    probability = model.transform(read(counts).rows([int(own)]))[0]
+    assert found["components"][0]["share"] == pytest.approx(probability.max())
+    assert own not in [line["row"] for line in found["similar"]]
+    assert len(found["next"]) == len(found["similar"]) == 2
+    one = cormorant("rows", fitted, counts, "--row", own).out
+    for part in ("its features", "probability", "would show next", "expected", "similar rows"):
+        assert part in one
+    refused = cormorant("rows", fitted, counts, "--covariates", counts)
+    assert (refused.code, "beta-features takes none" in refused.err) == (2, True)
 
 
 def test_lists_are_of_counts_alone(cormorant, fitted, simulated):
@@ -120,8 +150,11 @@ def test_entries_that_the_likelihood_cannot_have_drawn(cormorant, simulated, wor
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "ibp"], "--likelihood must be poisson or bernoulli, of which counts are drawn; got none"),
-        (["--model", "ibp", "--likelihood", "gaussian"], "--likelihood must be poisson or bernoulli"),
+        (["--model", "ibp", "--likelihood", "binomial"], "--likelihood must be one of gaussian, poisson, bernoulli"),
+        (
+            ["--model", "ibp", "--likelihood", "poisson", "--noise", "1"],
+            "--noise does nothing with --likelihood poisson",
+        ),
         (["--model", "ibp", "--likelihood", "poisson", "--prior"], "--prior is for models of counts"),
         (
             ["--model", "ibp", "--likelihood", "poisson", "--row-total", "9"],
@@ -135,3 +168,87 @@ def test_simulations_that_cannot_be(cormorant, workplace, options, said):
     assert ran.code == 2
     assert ran.err.startswith(f"error: {said}")
     assert list(workplace.iterdir()) == []
+
+
+# Real numbers
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """A hundred rows of real numbers, and a fit of them."""
+    folder = tmp_path_factory.mktemp("real")
+    drawn = ["--model", "beta-features", "--rows", "100", "--columns", "12", "--noise", "0.1", "--seed", "2"]
+    assert run(["simulate", *drawn, "--likelihood", "gaussian", "--out", str(folder / "drawn")]) == 0
+    fit = ["fit", str(folder / "drawn" / "matrix.npy"), "--model", "beta-features", "--holdout", "20", "--seed", "3"]
+    assert run([*fit, "--out", str(folder / "fit"), *SHORT]) == 0
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_real_numbers_are_drawn_and_fitted(real):
+    y, truth = np.load(real / "drawn" / "matrix.npy"), np.load(real / "drawn" / "truth.npz")
+    assert y.shape == truth["mean"].shape == (100, 12)
+    assert (y < 0).any()
+    record = json.loads((real / "fit" / "run.json").read_text())
+    assert (record["held_out"], record["parameters"]["likelihood"]) == (20, "gaussian")
+    short = {"n_sweeps": 10, "n_samples": 4, "n_starts": 1, "n_jobs": 1, "random_state": 3}
+    expected = BetaBernoulliFeatures(6, 2, **short).fit(y[hold_out_rows(100, 20, 3)[0]])
+    np.testing.assert_array_equal(library.load(real / "fit").components_, expected.components_)
+
+
+def test_real_numbers_are_scored_and_looked_at(real, cormorant, workplace):
+    matrix = real / "drawn" / "matrix.npy"
+    found = cormorant("evaluate", real / "fit", matrix, "--json").json
+    assert (found["rows"], found["held_out"]) == (20, True)
+    command = [
+        "compare",
+        matrix,
+        "--models",
+        "beta-features,ibp",
+        "--holdout",
+        "20",
+        "--seed",
+        "3",
+        "--quiet",
+        "--json",
+    ]
+    assert cormorant(*command, *SHORT).json["models"][0]["log_density"] == pytest.approx(found["log_density"])
+    (row,) = cormorant("rows", real / "fit", matrix, "--row", "7", "--json").json["rows"]
+    assert row["next"] == []
+    assert "would show next" not in cormorant("rows", real / "fit", matrix, "--row", "7").out
+    assert "would show next" not in cormorant("rows", real / "fit", matrix).out
+    assert cormorant("export", real / "fit", "--counts", matrix, "--out", "tables").code == 0
+
+
+def test_a_table_of_real_numbers(real, cormorant, workplace):
+    """The same numbers as a table with names give the same fit; an empty cell is missing."""
+    y = np.load(real / "drawn" / "matrix.npy")
+    table = pd.DataFrame(y, index=[f"r{u}" for u in range(100)], columns=[f"c{i}" for i in range(12)])
+    table.to_csv("table.csv", float_format="%.17g")
+    fit = ["--model", "ibp", "--likelihood", "gaussian", "--components", "6", "--sweeps", "6", "--samples", "2"]
+    assert cormorant("fit", "table.csv", *fit, "--out", "named").code == 0
+    assert cormorant("fit", real / "drawn" / "matrix.npy", *fit, "--out", "plain", "--quiet").code == 0
+    named, plain = library.load("named"), library.load("plain")
+    np.testing.assert_allclose(named.components_, plain.components_)
+    assert list(named.column_names_) == list(table.columns)
+    assert list(named.row_names_) == list(table.index)
+    table.iloc[0, 0] = np.nan
+    table.to_csv("missing.csv")
+    ran = cormorant("fit", "missing.csv", *fit, "--out", "with-missing")
+    assert "100 rows x 12 columns, 1 missing; 0 rows held out" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,x\n2,y\n", "must have numbers in all columns but the first, which may name the rows; 'b' has others"),
+        ("a,b\n1,inf\n", "must hold finite numbers; that of row 0, column 1 is infinite"),
+        ("a,b\n", "must hold a matrix with rows and columns"),
+    ],
+)
+def test_tables_that_are_no_matrix(cormorant, workplace, text, said):
+    (workplace / "table.csv").write_text(text)
+    ran = cormorant("fit", "table.csv", "--model", "ibp", "--out", "ibp", "--quiet")
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1

@@ -37,8 +37,7 @@ def test_every_option_of_the_readers_is_there():
 def test_every_number_of_the_simulator_is_there():
     functions = simulate, simulate_features, simulate_thinned
     known = {name for function in functions for name in inspect.signature(function).parameters}
-    # Noise is that of real numbers, which a file of counts cannot hold.
-    assert parameters(SIMULATE) == known - {"model", "locations", "seed", "noise"}
+    assert parameters(SIMULATE) == known - {"model", "locations", "seed"}
     sizes = {setting.parameter for setting in SIMULATE if setting.panel == "Size"}
     assert sizes == set(inspect.signature(simulate_prior).parameters) - {"model", "top", "row_total", "hyper", "seed"}
 
@@ -61,8 +60,6 @@ def test_the_help_tells_the_defaults(table, functions):
                 differs = own[setting.parameter] != usual[setting.parameter]
                 told = re.search(rf"\(.*\b{family}: ([^\s,)]+).*\)", setting.help)
                 assert (told and told[1]) == (str(own[setting.parameter]) if differs else None), setting.flag
-        if (table, setting.parameter) == (SIMULATE, "likelihood"):
-            continue  # its default is that of real numbers, and so it has to be given
         told = re.search(r"Default: (\S+?)[.,;]?(\s|$)", setting.help)
         actual = (others[0] | others[1] | usual)[setting.parameter]
         if told and actual is not None:

@@ -116,10 +116,14 @@ def test_an_interrupted_comparison_shows_what_is_finished(cormorant, counts_file
         (["--models", "hgp,scaled-hgp"], "--dims does nothing here: hgp, scaled-hgp have none"),
         (
             ["--models", "hgp,lda"],
-            "--models must be some of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp, thinned; got 'lda'",
+            "--models must be some of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp, thinned, beta-features, "
+            "gamma-features, ibp; got 'lda'",
         ),
         (["--models", "hgp,hgp"], "--models must name each model once; got 'hgp,hgp'"),
-        (["--models", "cnpf,ibp"], "--models are compared by perplexity, which models of counts have and ibp has not"),
+        (
+            ["--models", "cnpf,ibp"],
+            "--models must be all of counts, which are compared by perplexity, or all of features",
+        ),
         (["--models", ","], "at least one model"),
         (["--observed", "1.5"], "--observed must be different shares between 0 and 1"),
         (["--observed", "half"], "--observed must be different shares between 0 and 1"),

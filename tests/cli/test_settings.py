@@ -53,7 +53,7 @@ def test_settings_come_before_the_data(cormorant, workplace, verb, options, said
     if verb == "compare" and options[0] == "--model":
         options = ["--models", *options[1:]]
         # Which models it takes is told before their settings.
-        said = {"lda": "--models must be some of cnpf, ", "ibp": "--models are compared by "}.get(options[1], said)
+        said = {"lda": "--models must be some of cnpf, "}.get(options[1], said)
     ran = cormorant(verb, "there-is-no-such-file.npz", *where, *options)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: {said}") or f"'{said}'" in ran.err

@@ -133,7 +133,7 @@ def test_compare_refuses_what_it_does_not_know(counts):
         with pytest.raises(ValueError, match=r"seed must be a whole number of at least 0, .*; got"):
             compare(counts, ["hgp"], n_held_out=50, seed=seed)
     for model in (LatentDirichletAllocation(), HGP):
-        with pytest.raises(ValueError, match=r"cormorant's estimators of counts \(CNPF, .*\); 'mine' is .* Score"):
+        with pytest.raises(ValueError, match=r"cormorant's estimators \(CNPF, .*\); 'mine' is .* Score"):
             compare(counts, {"mine": model}, n_held_out=50)
 
 

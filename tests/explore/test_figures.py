@@ -324,6 +324,14 @@ def test_model_comparison(table, ax):
     assert ten.get_marker() != fifty.get_marker()
 
 
+def test_model_comparison_of_features(ax):
+    """Log densities differ by less, and the higher is the better."""
+    table = pd.DataFrame({"log density 50%": [-0.398, -0.408], "seconds": [1.0, 2.0]}, index=["beta-features", "ibp"])
+    figures.model_comparison(table, ax)
+    assert [text.get_text() for text in ax.texts] == ["-0.398", "-0.408"]
+    assert "higher is better" in ax.get_xlabel()
+
+
 def test_model_comparison_needs_perplexities(table, ax):
     with pytest.raises(ValueError, match=r"table must be that of evaluation.compare.*the columns seconds"):
         figures.model_comparison(table[["seconds"]], ax)

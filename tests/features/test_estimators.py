@@ -85,6 +85,8 @@ def test_every_model_is_simulated_fitted_saved_and_repeated(name, likelihood, in
     assert loaded.get_params() == model.get_params()
     assert loaded.stop_reason_ == model.stop_reason_
     assert loaded.traces_ == model.traces_
+    assert model._row_weights.shape == z.shape
+    np.testing.assert_array_equal(loaded._row_weights, model._row_weights)
     assert bool(model.traces_) == (inference == "gibbs")
 
 
@@ -289,6 +291,13 @@ def test_masked_arrays_and_counts(data):
     named = quietly(small(likelihood="poisson").fit, counts)
     with pytest.raises(ValueError, match="the columns in another order"):
         named.transform(counts.columns([f"c{i}" for i in reversed(range(8))]))
+
+
+def test_names_of_rows_are_kept(data, tmp_path):
+    counts = as_counts(data["poisson"], row_names=[f"r{u}" for u in range(60)])
+    model = quietly(small(likelihood="poisson").fit, counts)
+    assert load(model.save(tmp_path / "model")).row_names_.tolist() == list(counts.row_names)
+    assert quietly(small().fit, data["gaussian"]).row_names_ is None
 
 
 def test_bad_masks_and_shapes(data):

@@ -12,8 +12,8 @@ from cormorant.cli.console import note, print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.known_rows import load_covariates, models_without
-from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
-from cormorant.cli.sources import describe, load_counts
+from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
+from cormorant.cli.sources import describe, load_rows
 from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def compare(
     models: Annotated[
         str,
         typer.Option(
-            "--models", help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln, thinned."
+            "--models",
+            help="Names, with commas between: hgp, scaled-hgp, cnpf, softplus-cnpf, hdp, diln, thinned; or those of "
+            "features: beta-features, gamma-features, ibp.",
         ),
     ] = "hgp,scaled-hgp,cnpf,softplus-cnpf",
     covariates: o.Covariates = None,
@@ -39,6 +41,8 @@ def compare(
 ) -> None:
     """Fit several models on the same rows and score them on the same held-out entries.
 
+    Models of counts are compared by perplexity, those of features by the mean log density of the hidden entries.
+
     Ctrl-C ends the comparison with the models that are finished by then.
 
     Example: cormorant compare nyt --models hgp,cnpf --components 50 --holdout 1000 --observed 0.1,0.5
@@ -49,7 +53,7 @@ def compare(
     _check_models(chosen)
     check_settings(chosen, settings, seed)
     without = models_without(chosen, covariates)
-    data = load_counts(counts)
+    data = load_rows(counts, likelihood_of(chosen, settings))
     known = load_covariates(covariates, data)
     if not quiet:
         say(f"{counts}: {describe(data)}; {counted(holdout, 'row')} held out")
@@ -69,33 +73,36 @@ def compare(
 
 
 def _check_models(chosen: list[str]) -> None:
-    """Refuse names that are none, that come twice, and models that have no perplexity."""
-    from cormorant.estimators.registry import OF_COUNTS
+    """Refuse names that are none, that come twice, and models of counts beside models of features."""
+    from cormorant.estimators.registry import ALL
 
     if not chosen:
         raise ValueError("--models must name at least one model, for example hgp,cnpf.")
-    if features := [name for name in chosen if is_feature_model(name)]:
+    if unknown := [name for name in chosen if name not in ALL]:
+        raise ValueError(f"--models must be some of {', '.join(ALL)}; got {unknown[0]!r}.")
+    features = [name for name in chosen if is_feature_model(name)]
+    if features and len(features) < len(chosen):
         raise ValueError(
-            f"--models are compared by perplexity, which models of counts have and {features[0]} has not; "
-            "score it by cormorant fit --holdout and cormorant evaluate."
+            "--models must be all of counts, which are compared by perplexity, or all of features, which are compared "
+            f"by log density; got {','.join(chosen)!r}. Compare them apart."
         )
-    if unknown := [name for name in chosen if name not in OF_COUNTS]:
-        raise ValueError(f"--models must be some of {', '.join(OF_COUNTS)}; got {unknown[0]!r}.")
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"--models must name each model once; got {','.join(chosen)!r}.")
 
 
 def print_comparison(found: Comparison) -> None:
-    """The table of results; the lowest perplexity is the best."""
-    shares = list(found.records[0]["perplexity"])
+    """The table of results; the lowest perplexity is the best, or the highest log density."""
+    shares = list(found.records[0][found.metric])
     header = ["model", *(f"{100 * float(share):g}% observed" for share in shares), "seconds", "components used"]
-    print_table(
-        f"Perplexity of {counted(found.n_held_out, 'held-out row')} (lower is better)",
-        header,
-        map(_line, found.records),
-    )
+    rows = counted(found.n_held_out, "held-out row")
+    titles = {
+        "perplexity": f"Perplexity of {rows} (lower is better)",
+        "log_density": f"Mean log density of the hidden entries of {rows} (higher is better)",
+    }
+    print_table(titles[found.metric], header, (_line(record, found.metric) for record in found.records))
 
 
-def _line(record: dict[str, Any]) -> list[Any]:
-    perplexities = (f"{value:,.1f}" for value in record["perplexity"].values())
-    return [record["model"], *perplexities, f"{record['seconds']:.1f}", record["components_used"]]
+def _line(record: dict[str, Any], metric: str) -> list[Any]:
+    digits = 1 if metric == "perplexity" else 4
+    scores = (f"{value:,.{digits}f}" for value in record[metric].values())
+    return [record["model"], *scores, f"{record['seconds']:.1f}", record["components_used"]]

@@ -18,7 +18,7 @@ from cormorant.cli.sources import counts_for, load_fit
 if TYPE_CHECKING:
     import numpy as np
 
-    from cormorant.data import Counts
+    from cormorant.data import Counts, Matrix
 
 
 def evaluate(
@@ -74,7 +74,7 @@ def evaluate(
     print_table(f"{model.model.name} on {counted(scored.n_rows, which)}", header, lines)
 
 
-def held_out_rows(model: Any, record: dict[str, Any], data: Counts) -> Counts | None:
+def held_out_rows(model: Any, record: dict[str, Any], data: Counts | Matrix) -> Any:
     """The rows that the fit kept aside, if the data are those it was fitted to and it kept any."""
     if not is_fitted_to(model, record, data):
         return None
@@ -82,14 +82,14 @@ def held_out_rows(model: Any, record: dict[str, Any], data: Counts) -> Counts | 
     return data.numbered().rows(kept) if len(kept) else None  # errors about a row call it by its number in the data
 
 
-def _held_out_index(model: Any, record: dict[str, Any], data: Counts) -> np.ndarray:
+def _held_out_index(model: Any, record: dict[str, Any], data: Counts | Matrix) -> np.ndarray:
     """Positions of the rows that the fit kept aside; models of features do not keep them, so they are drawn again."""
     if hasattr(model, "held_out_rows_"):
         return model.held_out_rows_
     return split_rows(data, record.get("held_out", 0), record.get("seed", 0))[2]
 
 
-def is_fitted_to(model: Any, record: dict[str, Any], data: Counts) -> bool:
+def is_fitted_to(model: Any, record: dict[str, Any], data: Counts | Matrix) -> bool:
     """Whether these are the counts that the fit was given.
 
     A model saved from Python has no record of its counts: then the number of rows has to do.
@@ -123,7 +123,7 @@ def _scorer(top: int, covariates: Any) -> Callable[..., dict[str, float]]:
     from cormorant.data import split_entries
     from cormorant.evaluation import perplexity, ranking_metrics
 
-    def score(model: Any, rows: Counts, share: float, generator: np.random.Generator) -> dict[str, float]:
+    def score(model: Any, rows: Counts | Matrix, share: float, generator: np.random.Generator) -> dict[str, float]:
         shown, test = split_entries(rows, share, generator)
         ranked = ranking_metrics(model, shown, test, top, covariates)
         return {"perplexity": perplexity(model, shown, test, covariates), **ranked}
@@ -131,7 +131,10 @@ def _scorer(top: int, covariates: Any) -> Callable[..., dict[str, float]]:
     return score
 
 
-def _score_features(model: Any, rows: Counts, share: float, generator: np.random.Generator) -> dict[str, float]:
-    """Mean log density of hidden entries, zeros too: for a feature model a zero is an entry like any other."""
-    hidden = generator.random(rows.shape) >= share
-    return {"log_density": model.log_likelihood(rows, hidden)}
+def _score_features(
+    model: Any, rows: Counts | Matrix, share: float, generator: np.random.Generator
+) -> dict[str, float]:
+    """Mean log density of hidden entries, zeros among them."""
+    from cormorant.evaluation.hidden import hidden_entries
+
+    return {"log_density": model.log_likelihood(rows, hidden_entries(rows.shape, share, generator))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,15 +16,13 @@ from cormorant.cli.expand import Given, with_options
 from cormorant.cli.known_rows import load_covariates, models_without
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
-from cormorant.cli.settings import check_settings, is_feature_model, make_estimator
-from cormorant.cli.sources import describe, load_counts
+from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
+from cormorant.cli.sources import describe, load_rows
 from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-
-    from cormorant.data import Counts
 
 
 @with_options(settings=o.FIT)
@@ -52,7 +50,7 @@ def fit(
     check_settings([model], settings, seed)
     models_without([model], covariates)
     check_output(out, force, folder=True, inputs=(counts, covariates))
-    data = load_counts(counts)
+    data = load_rows(counts, likelihood_of([model], settings))
     known = load_covariates(covariates, data)
     train, fitted, held_out = split_rows(data, holdout, seed)
     known = None if known is None else known.iloc[fitted].reset_index(drop=True)
@@ -78,22 +76,22 @@ def fit(
         raise StoppedEarly(f"{estimator.stop_reason_}, in {out}.")
 
 
-def split_rows(data: Counts, holdout: int, seed: int) -> tuple[Counts, np.ndarray, np.ndarray]:
+def split_rows(data: Any, holdout: int, seed: int) -> tuple[Any, np.ndarray, np.ndarray]:
     """The rows to fit, their positions and those of the rows held out, as `cormorant.evaluation.compare` chooses them.
 
     Rows without names are named by their numbers first: in the fit they come in another order.
     """
     import numpy as np
 
-    from cormorant.data import hold_out
+    from cormorant.data import hold_out_rows
 
     if not holdout:
         return data, np.arange(data.n_rows), np.array([], dtype=np.int64)
-    split = hold_out(data.numbered(), holdout, seed)
-    return split.train, split.train_index, split.held_out_index
+    fitted, held_out = hold_out_rows(data.n_rows, holdout, seed)
+    return data.numbered().rows(fitted), fitted, held_out
 
 
-def _say_forecast(model: str, settings: Given, seed: int, train: Counts, known: pd.DataFrame | None) -> None:
+def _say_forecast(model: str, settings: Given, seed: int, train: Any, known: pd.DataFrame | None) -> None:
     from cormorant.cli.forecast import forecast
 
     estimator = make_estimator(model, settings, seed)

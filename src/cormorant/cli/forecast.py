@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cormorant.data import Matrix
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.pilots import PILOTS
 from cormorant.estimators.registry import family_of
@@ -61,10 +62,10 @@ class Trial:
     working: float  # the most bytes besides
 
 
-def forecast(estimator: Any, counts: Counts, covariates: pd.DataFrame | None = None) -> Forecast:
+def forecast(estimator: Any, counts: Counts | Matrix, covariates: pd.DataFrame | None = None) -> Forecast:
     """What the fit of this (unfitted) estimator to these counts, and to covariates of their rows, will take."""
     large = min(max(counts.n_rows // 20, SMALLEST), LARGEST)
-    shown = np.flatnonzero(counts.row_totals())  # there is nothing to learn from other rows
+    shown = _telling_rows(counts)
     rows = np.random.default_rng(0).permutation(shown if len(shown) else counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
     theta = _coded(estimator, covariates, counts)
@@ -74,7 +75,14 @@ def forecast(estimator: Any, counts: Counts, covariates: pd.DataFrame | None = N
     return extrapolate(estimator, counts.n_rows, starts, sizes, trials, theta is not None)
 
 
-def _coded(estimator: Any, covariates: Any, counts: Counts) -> np.ndarray | None:
+def _telling_rows(counts: Counts | Matrix) -> np.ndarray:
+    """Numbers of the rows that there is something to learn from."""
+    if isinstance(counts, Matrix):
+        return np.flatnonzero(~np.isnan(counts.values).all(axis=1))
+    return np.flatnonzero(counts.row_totals())
+
+
+def _coded(estimator: Any, covariates: Any, counts: Counts | Matrix) -> np.ndarray | None:
     """Covariates as numbers: a few rows may not have what a formula asks for."""
     from cormorant.estimators.covariates import Encoding
 
@@ -153,7 +161,7 @@ def extrapolate(
     return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
 
 
-def run_trial(estimator: Any, counts: Counts, theta: np.ndarray | None = None) -> Trial:
+def run_trial(estimator: Any, counts: Counts | Matrix, theta: np.ndarray | None = None) -> Trial:
     """A few passes, and a few sweeps if it is a sampler; theta are covariates as numbers."""
     tracemalloc.start()
     begin = time.perf_counter()
@@ -170,7 +178,7 @@ def run_trial(estimator: Any, counts: Counts, theta: np.ndarray | None = None) -
     return Trial(passes[0], _one_more(passes), _one_more(sweeps, TURNS), max(rest, 0.0), kept, max(most - kept, 0))
 
 
-def _count_starts(estimator: Any, counts: Counts, theta: np.ndarray | None) -> int:
+def _count_starts(estimator: Any, counts: Counts | Matrix, theta: np.ndarray | None) -> int:
     """How many starts a fit with validation rows tries; on the way everything is compiled, out of the trials' time."""
     seen = _fit_shortly(estimator, counts, theta, 1, validation=counts.n_rows // 2)
     return max(len({end.stage for end in seen if end.stage.startswith("start")}), 1)
@@ -185,7 +193,7 @@ class PassEnd(NamedTuple):
 
 
 def _fit_shortly(
-    estimator: Any, counts: Counts, theta: np.ndarray | None, passes: int, validation: int
+    estimator: Any, counts: Counts | Matrix, theta: np.ndarray | None, passes: int, validation: int
 ) -> list[PassEnd]:
     """The ends of the passes of a short fit that is otherwise like the long one."""
     from sklearn.base import clone

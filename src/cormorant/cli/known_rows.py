@@ -11,7 +11,7 @@ from cormorant._words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cormorant.data import Counts
+    from cormorant.data import Counts, Matrix
 
 
 def models_without(models: Sequence[str], source: Path | None) -> list[str]:
@@ -47,7 +47,7 @@ def check_covariates(source: Path | None, counts: str | None) -> None:
         )
 
 
-def load_covariates(source: Path | None, counts: Counts) -> pd.DataFrame | None:
+def load_covariates(source: Path | None, counts: Counts | Matrix) -> pd.DataFrame | None:
     """Covariates in the order of the rows of ``counts``.
 
     Where the rows have names and the first column of the file holds all of them, lines are matched by name, else by

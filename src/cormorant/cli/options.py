@@ -263,8 +263,14 @@ SIMULATE = (
     ),
     *panel(
         "Features (beta-features, gamma-features, ibp)",
-        ("likelihood", "--likelihood", str, "poisson (counts) or bernoulli (0 and 1)."),
+        (
+            "likelihood",
+            "--likelihood",
+            str,
+            "gaussian (any numbers), poisson (counts) or bernoulli (0 and 1). Default: gaussian.",
+        ),
         ("probability", "--probability", float, "Of a feature in an average row. Default: 0.3."),
         ("atom_scale", "--atom-scale", float, "Size of the atoms. Default: 2.0."),
+        ("noise", "--noise", float, "Variance of real numbers around what features say. Default: 0.25."),
     ),
 )

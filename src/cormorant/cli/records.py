@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from cormorant._version import __version__
 
 if TYPE_CHECKING:
-    from cormorant.data import Counts
+    from cormorant.data import Counts, Matrix
 
 RECORD = "run.json"
 
 
-def fit_record(estimator: Any, source: str, counts: Counts, seed: int, seconds: float) -> dict[str, Any]:
+def fit_record(estimator: Any, source: str, counts: Counts | Matrix, seed: int, seconds: float) -> dict[str, Any]:
     """The record of a fit.
 
     Args:
@@ -41,15 +41,23 @@ def fit_record(estimator: Any, source: str, counts: Counts, seed: int, seconds: 
     }
 
 
-def size_record(counts: Counts) -> dict[str, Any]:
-    """The part of a record that tells counts that were written."""
-    size = {"rows": counts.n_rows, "columns": counts.n_columns, "nonzeros": counts.nnz}
-    return {**size, "counts_sha256": fingerprint(counts)}
+def size_record(counts: Counts | Matrix) -> dict[str, Any]:
+    """The part of a record that tells counts, or real numbers, that were written."""
+    from cormorant.data import Matrix
+
+    size = {"rows": counts.n_rows, "columns": counts.n_columns}
+    nonzeros = {} if isinstance(counts, Matrix) else {"nonzeros": counts.nnz}
+    return {**size, **nonzeros, "counts_sha256": fingerprint(counts)}
 
 
-def fingerprint(counts: Counts) -> str:
+def fingerprint(counts: Counts | Matrix) -> str:
     """A digest that two matrices share only if they have the same entries in the same places."""
+    from cormorant.data import Matrix
+
     digest = hashlib.sha256(repr(counts.shape).encode())
+    if isinstance(counts, Matrix):
+        digest.update(counts.values.tobytes())
+        return digest.hexdigest()
     # The types of the arrays follow from the entries, so equal matrices have equal bytes.
     for array in (counts.indptr, counts.indices, counts.data):
         digest.update(array.data)

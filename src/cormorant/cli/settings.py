@@ -66,6 +66,11 @@ def is_feature_model(model: str) -> bool:
     return model in FEATURE_ESTIMATORS
 
 
+def likelihood_of(models: Sequence[str], given: Given) -> str | None:
+    """What entries are taken to be drawn from, where models of features are to be fitted; None for models of counts."""
+    return getattr(_with_all(models[0], given), "likelihood", None)
+
+
 def _check_chains(estimators: Sequence[Any], given: Given) -> None:
     """Refuse what only a sampler reads where none of the fits samples."""
     if any(estimator._samples_counts for estimator in estimators):

@@ -19,16 +19,15 @@ from cormorant.cli.sources import describe
 if TYPE_CHECKING:
     import numpy as np
 
-    from cormorant.data import Counts
+    from cormorant.data import Counts, Matrix
 
-OF_COUNTS = ("poisson", "bernoulli")
 #: What stands in for the weights of a prior, by family.
 WITHOUT = {"thinned": "with components of one weight", "features": "with features of one --probability"}
 
 
 @with_options(sizes=o.SIMULATE)
 def simulate(
-    out: Annotated[Path, typer.Option("--out", help="Folder to write counts.npz and truth.npz to.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write counts.npz (or matrix.npy) and truth.npz to.")],
     sizes: Given,
     model: o.Model = "cnpf",
     prior: Annotated[
@@ -40,6 +39,8 @@ def simulate(
 ) -> None:
     """Draw counts from a model, and keep what they were drawn from.
 
+    Real numbers, of features with --likelihood gaussian, are written as matrix.npy.
+
     Example: cormorant simulate --model cnpf --rows 2000 --columns 300 --components 12 --out simulated
     """
     simulator = _simulator(model, prior)
@@ -47,12 +48,13 @@ def simulate(
     check_output(out, force, folder=True)
     drawn = simulator(**sizes, seed=seed)
     truth = {name: value for name, value in vars(drawn).items() if value is not None}
-    counts = truth.pop("counts") if "counts" in truth else _as_counts(truth.pop("y"))
+    is_real = "y" in truth and sizes.get("likelihood", "gaussian") == "gaussian"
+    counts = truth.pop("counts") if "counts" in truth else _named(truth.pop("y"), is_real)
     with new_folder(out) as (folder, record):
         _write(counts, truth | {"correlation": drawn.correlation}, folder)
         record |= {"command": "simulate", "model": model, "prior": prior, "parameters": sizes, "seed": seed}
         record |= size_record(counts)
-    files = "counts.npz, covariates.csv" if "covariates" in truth else "counts.npz"
+    files = "counts.npz, covariates.csv" if "covariates" in truth else "matrix.npy" if is_real else "counts.npz"
     report(out, record, json, f"{describe(counts)}. Written to {out}: {files}, and the truth as truth.npz.")
 
 
@@ -77,35 +79,33 @@ def _simulator(model: str, prior: bool) -> Callable[..., Any]:
 
 
 def _check_sizes(model: str, prior: bool, sizes: Given, simulator: Callable[..., Any]) -> None:
-    """Refuse numbers that would do nothing, and a likelihood whose draws a file of counts cannot hold."""
+    """Refuse numbers that would do nothing."""
     read = inspect.signature(simulator).parameters
     for setting in o.SIMULATE:
         drawn = prior and setting.panel != "Size"
         if setting.parameter in sizes and (drawn or setting.parameter not in read):
             why = "with --prior, which draws it" if drawn else f"with --model {model}"
             raise ValueError(f"{setting.flag} does nothing {why}; leave it out.")
-    if "likelihood" in read and sizes.get("likelihood") not in OF_COUNTS:
-        given = sizes.get("likelihood")
-        got = "none" if given is None else repr(given)
-        raise ValueError(
-            f"--likelihood must be {' or '.join(OF_COUNTS)}, of which counts are drawn; got {got}. "
-            "Real numbers: cormorant.datasets.features, in Python."
-        )
+    if "noise" in sizes and sizes.get("likelihood", "gaussian") != "gaussian":
+        raise ValueError(f"--noise does nothing with --likelihood {sizes['likelihood']}; leave it out.")
 
 
-def _as_counts(y: np.ndarray) -> Counts:
-    from cormorant.data import as_counts
+def _named(y: np.ndarray, is_real: bool) -> Counts | Matrix:
+    from cormorant.data import as_counts, as_matrix
 
-    return as_counts(y)
+    return as_matrix(y) if is_real else as_counts(y)
 
 
-def _write(counts: Counts, truth: dict[str, Any], folder: Path) -> None:
-    """Counts as `fit` reads them; the truth as named arrays, under the names of `Simulation`."""
+def _write(counts: Counts | Matrix, truth: dict[str, Any], folder: Path) -> None:
+    """Counts or real numbers as `fit` reads them; the truth as named arrays, under the names of `Simulation`."""
     import numpy as np
 
-    from cormorant.data import write
+    from cormorant.data import Matrix, write
 
-    write(counts, folder / "counts.npz")
+    if isinstance(counts, Matrix):
+        np.save(folder / "matrix.npy", counts.values)
+    else:
+        write(counts, folder / "counts.npz")
     if "covariates" in truth:
         header = ",".join(f"covariate{c}" for c in range(truth["covariates"].shape[1]))
         np.savetxt(folder / "covariates.csv", truth["covariates"], delimiter=",", header=header, comments="")

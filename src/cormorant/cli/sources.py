@@ -9,7 +9,7 @@ from cormorant._words import sized
 from cormorant.cli.records import read_record
 
 if TYPE_CHECKING:
-    from cormorant.data import Counts
+    from cormorant.data import Counts, Matrix
 
 SAMPLE = "nyt"
 
@@ -35,6 +35,15 @@ def load_counts(source: str, **options: Any) -> Counts:
     return read(path, **options)
 
 
+def load_rows(source: str, likelihood: str | None) -> Counts | Matrix:
+    """Rows to fit or to look at: a matrix of real numbers (.npy, .csv, .tsv) where the model takes any, else counts."""
+    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix
+
+    if likelihood == "gaussian" and Path(source).suffix in MATRIX_SUFFIXES and not Path(source).is_dir():
+        return read_matrix(source)
+    return load_counts(source)
+
+
 def load_fit(fit: Path) -> Any:
     """The fitted model in a folder."""
     from cormorant.estimators import load
@@ -42,11 +51,16 @@ def load_fit(fit: Path) -> Any:
     return load(fit)
 
 
-def counts_for(model: Any, source: str) -> Counts:
-    """Counts whose columns are those of the fit."""
-    from cormorant.estimators.inputs import to_counts
+def counts_for(model: Any, source: str) -> Any:
+    """Counts, or a matrix of real numbers, whose columns are those of the fit."""
+    from cormorant.data import Matrix
+    from cormorant.estimators.inputs import check_columns, to_counts
 
-    return to_counts(model, load_counts(source), reset=False)
+    found = load_rows(source, getattr(model, "likelihood", None))
+    if not isinstance(found, Matrix):
+        return to_counts(model, found, reset=False)
+    check_columns(model, found)
+    return found
 
 
 def refuse_features(model: Any, what: str) -> None:
@@ -55,11 +69,11 @@ def refuse_features(model: Any, what: str) -> None:
 
     if has_features(model):
         raise ValueError(
-            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by transform, "
-            "in Python, and by cormorant export --counts."
+            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by "
+            "cormorant rows and cormorant export --counts."
         )
 
 
-def describe(counts: Counts) -> str:
+def describe(counts: Counts | Matrix) -> str:
     """Size in words."""
     return sized(counts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cormorant.datasets.simulators import OVERFLOWS, _check_positive, _check_sizes, draw_poisson
 from cormorant.measures import component_correlation
-from cormorant.models.features import FEATURE_MODELS, LIKELIHOODS, LatentFeatures, signal_mean
+from cormorant.models.features import FEATURE_MODELS, LIKELIHOODS, LatentFeatures, draw_entries, signal_mean
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,10 @@ def _draw(
     eta = log_odds + rng.normal(size=(n_rows, locations.shape[1])) @ locations.T
     z = (rng.random(eta.shape) < 1.0 / (1.0 + np.exp(-eta))).astype(np.float64)
     mean = signal_mean(likelihood, background + z @ atoms)
-    if likelihood == "gaussian":
-        y = mean + rng.normal(size=mean.shape) * np.sqrt(noise)
-    elif likelihood == "poisson":
+    if likelihood == "poisson":  # rates that the user chose may be too large to draw from
         y = draw_poisson(mean, rng).astype(np.float64)
     else:
-        y = (rng.random(mean.shape) < mean).astype(np.float64)
+        y = draw_entries(likelihood, mean, noise, rng)
     return FeatureSimulation(y, z, atoms, background, np.full(len(atoms), log_odds), locations, mean)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
-from cormorant.data import Counts
+from cormorant.data import Counts, Matrix
 from cormorant.estimators.inputs import check_columns, missing_entries
 from cormorant.inference.features.state import Table
 
@@ -21,12 +21,8 @@ ADVICE = {"poisson": "for real numbers use likelihood='gaussian'", "bernoulli": 
 
 def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool) -> Table:
     """Validated entries; remembers (``reset``) or checks the number and the names of the columns."""
-    if isinstance(X, Counts):
-        if not reset:
-            check_columns(estimator, X)
-        X = X.tocsr(copy=True)
     try:
-        array = _validated(estimator, X, reset)
+        array = _checked_array(estimator, X, reset)
     except ValueError as error:
         if "convert string" not in str(error):
             raise
@@ -46,11 +42,18 @@ def to_table(estimator: Any, X: Any, mask: Any, likelihood: str, *, reset: bool)
     return Table(values, observed)
 
 
-def _validated(estimator: Any, X: Any, reset: bool) -> Any:
-    """An array or a sparse matrix that has passed scikit-learn's checks."""
-    if isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
+def _checked_array(estimator: Any, X: Any, reset: bool) -> Any:
+    """The matrix, by scikit-learn's checks; what has names of its own is checked by them."""
+    options: dict[str, Any] = {"dtype": np.float64, "accept_sparse": True, "ensure_all_finite": "allow-nan"}
+    if isinstance(X, Counts | Matrix):
+        entries = X.tocsr(copy=True) if isinstance(X, Counts) else X.values
+        if not reset:
+            check_columns(estimator, X)
+            return check_array(entries, estimator=estimator, **options)
+        X = entries
+    elif isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
         X = np.ma.filled(X.astype(np.float64), np.nan)
-    return validate_data(estimator, X, reset=reset, dtype=np.float64, accept_sparse=True, ensure_all_finite="allow-nan")
+    return validate_data(estimator, X, reset=reset, **options)
 
 
 def _text_in(X: Any) -> str:

@@ -28,7 +28,8 @@ class FeatureStorageMixin(PersistenceMixin):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         """What goes to safetensors."""
-        return {
+        kept = {} if self._row_weights is None else {"row_weights": self._row_weights}
+        return kept | {
             f"{prefix}.{name}": getattr(g, name)
             for prefix, g in self._every()
             for name in (*ARRAYS, *(("covariance",) if g.covariance is not None else ()))
@@ -44,6 +45,7 @@ class FeatureStorageMixin(PersistenceMixin):
             "priors": asdict(self._globals.priors),
             "chains": [len(chain) for chain in self.samples_],
             "fitted": {name: getattr(self, name) for name in FITTED},
+            "row_names": listed(self.row_names_),
             "column_names": listed(self.column_names_),
             "feature_names_in": listed(getattr(self, "feature_names_in_", None)),
         }
@@ -69,16 +71,27 @@ class FeatureStorageMixin(PersistenceMixin):
 
         chains = [[read(f"sample.{c}.{s}") for s in range(n)] for c, n in enumerate(document["chains"])]
         g = read("globals")
-        names = {key: named(document[key]) for key in ("column_names", "feature_names_in")}
-        for key, found in names.items():
-            if found is not None and len(found) != len(g.atoms):
-                raise ValueError(f"the length of {key} ({len(found)}, not {len(g.atoms)})")
-        estimator.column_names_ = names["column_names"]
+        row_weights = arrays.get("row_weights")  # early files have none, nor names of rows
+        names = {key: named(document.get(key)) for key in ("row_names", "column_names", "feature_names_in")}
+        _check_lengths(g, row_weights, names)
+        estimator.row_names_, estimator.column_names_ = names["row_names"], names["column_names"]
         if names["feature_names_in"] is not None:
             estimator.feature_names_in_ = names["feature_names_in"]
         estimator.n_features_in_ = len(g.atoms)
         fitted = {"traces_": [], **document["fitted"]}  # early files have no traces
         for name in FITTED:
             setattr(estimator, name, fitted[name])
-        estimator._finish(g, chains, reorder=False)
+        estimator._finish(g, chains, row_weights, reorder=False)
         return estimator
+
+
+def _check_lengths(g: FeatureGlobals, row_weights: np.ndarray | None, names: dict[str, np.ndarray | None]) -> None:
+    """Refuse arrays and names that do not belong together."""
+    n_columns, n_rows = len(g.atoms), None if row_weights is None else len(row_weights)
+    expected = {"row_names": n_rows, "column_names": n_columns, "feature_names_in": n_columns}
+    for name, length in expected.items():
+        found = names[name]
+        if found is not None and length is not None and len(found) != length:
+            raise ValueError(f"the length of {name} ({len(found)}, not {length})")
+    if row_weights is not None and row_weights.shape[1] != g.n_components:
+        raise ValueError(f"the shape of row_weights ({row_weights.shape[1]} features, not {g.n_components})")

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import select_backend
-from cormorant.data import Counts
+from cormorant.data import Counts, Matrix, as_matrix
 from cormorant.estimators.chains import diagnose
+from cormorant.estimators.feature_chains import matched, sampled_correlation
 from cormorant.estimators.feature_inputs import to_table
 from cormorant.estimators.feature_parameters import FIRST, check_parameters, given
 from cormorant.estimators.feature_prediction import FeaturePredictionMixin
@@ -25,7 +26,7 @@ from cormorant.inference import fit as loop
 from cormorant.inference.features import start as starts
 from cormorant.inference.features.gibbs import Chain, FeatureGibbs
 from cormorant.inference.features.likelihoods import LIKELIHOODS as SAMPLED
-from cormorant.inference.features.samples import FeatureCollector, summarise
+from cormorant.inference.features.samples import FeatureCollector, RowAverage, summarise
 from cormorant.inference.features.state import FeatureGlobals, Table, as_rows
 from cormorant.inference.features.structured import FeatureStructured
 from cormorant.inference.state import State
@@ -99,7 +100,7 @@ class FeatureModel(
         """
         self._check_parameters()
         table = to_table(self, X, mask, self.likelihood, reset=True)
-        self.column_names_ = _column_names(X)
+        self.row_names_, self.column_names_ = _names(X)
         rng = make_generator(self.random_state)
         with single_blas_thread(), bars_of(self) as bars:
             callbacks = [*bars.values(), *self.callbacks]
@@ -142,6 +143,7 @@ class FeatureModel(
         plan = starts.full_plan(table.n_rows)
         chains: list[list[FeatureGlobals]] = []
         traces, history, reason, interrupted = [], [], "", False
+        row_weights = None
         for number in range(1, self.n_chains + 1):
             begin = starts.best_start(
                 self.model, gibbs.backend, self._given(), table, self.n_starts, rng, callbacks
@@ -154,19 +156,22 @@ class FeatureModel(
                 interrupted, reason, end = True, begin.reason, g
             else:
                 memory = starts.drawn_rows(begin, rng)
+                average = RowAverage(memory, self.n_sweeps)
                 ran = loop.run(
                     gibbs, State(g, Chain(rng, HELD)), as_rows(table), plan, settings, rng, memory=memory,
-                    callbacks=[collector, *callbacks], stage=f"chain {number} of {self.n_chains}",
+                    callbacks=[collector, *([average] if number == 1 else []), *callbacks],
+                    stage=f"chain {number} of {self.n_chains}",
                 )  # fmt: skip
                 interrupted, reason, end = ran.interrupted, ran.reason, _globals(ran.state)
                 history += ran.history
+                row_weights = average.mean if number == 1 else row_weights
             chains.append(collector.samples or [end])
             traces.append(collector.traces)
             if interrupted:
                 break
         self.traces_ = [t for t in traces if t]
         self.diagnostics_ = diagnose(self.traces_)
-        self._finish(summarise(self.model, chains[0]), chains)
+        self._finish(summarise(self.model, chains[0]), chains, row_weights)
         self._record(history, reason, interrupted)
 
     def _solve(self, table: Table, rng: np.random.Generator, callbacks: list[loop.Callback]) -> None:
@@ -183,26 +188,46 @@ class FeatureModel(
             )  # fmt: skip
             history += outcome.history
         self.diagnostics_, self.traces_ = {}, []
-        self._finish(_globals(outcome.state), [])
+        beliefs = outcome.memory.get(np.arange(table.n_rows))
+        self._finish(_globals(outcome.state), [], None if beliefs is None else beliefs.rho)
         self._record(history, outcome.reason, outcome.interrupted)
 
-    def _finish(self, g: FeatureGlobals, chains: list[list[FeatureGlobals]], reorder: bool = True) -> None:
-        """Public attributes, the features in falling order of how many rows show them."""
+    def _finish(
+        self,
+        g: FeatureGlobals,
+        chains: list[list[FeatureGlobals]],
+        row_weights: np.ndarray | None,
+        reorder: bool = True,
+    ) -> None:
+        """Public attributes, the features in falling order of how many rows show them.
+
+        ``row_weights`` are P(z = 1) of the rows, where they are known.
+        """
         if reorder:
             order = np.argsort(-g.usage, kind="stable")
             g = g.reorder(order)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains[:1]] + chains[1:]
-        self._globals, self.samples_ = g, chains
+            row_weights = None if row_weights is None else row_weights[:, order].astype(np.float32)
+        self._row_weights = row_weights
+        self._globals, self.samples_ = g, matched(chains)
         self.components_ = np.ascontiguousarray(g.atoms[:, 1:].T)
         self.background_ = np.ascontiguousarray(g.atoms[:, 0])
         self.weights_ = self.model.weights(g.log_odds)
         self.locations_ = g.locations
-        self.correlation_ = component_correlation(g.locations)
+        self._set_correlation()
         self.usage_ = g.usage
         self.mass_, self.concentration_, self.sigma_l2_ = g.mass, g.concentration, g.sigma_l2
         self.noise_ = g.noise
         used = [int((sample.usage > 0).sum()) for sample in chains[0]] if chains else [int((g.usage > 1e-3).sum())]
         self.n_components_used_ = int(np.median(used))
+
+    def _set_correlation(self) -> None:
+        """rho of the locations or, where they were sampled, its mean over the samples, with an interval."""
+        self.correlation_ = component_correlation(self.locations_)
+        self.__dict__.pop("correlation_interval_", None)
+        if self.samples_ and self.locations_.shape[1]:
+            found = sampled_correlation(self.samples_)
+            self.correlation_, self.correlation_interval_ = found[0], found[1:]
 
     def _record(self, history: Sequence[loop.Info], reason: str, interrupted: bool) -> None:
         self.history_ = [asdict(info) for info in history]
@@ -259,13 +284,15 @@ class BetaBernoulliFeatures(FeatureModel):
         usage_: Share of the rows that show each feature.
         n_components_used_: Features that some row shows (a median over the samples).
         locations_: l, features x D.
-        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|).
+        correlation_: rho_km = l_k . l_m / (|l_k| |l_m|), where sampled its mean over the samples of all chains.
+        correlation_interval_: 90% credible intervals around `correlation_` (2 x T x T), where it was sampled.
         mass_: Mass of the process.
         concentration_: Its concentration.
         sigma_l2_: Variance of the locations.
         noise_: sigma_y^2, of real numbers; 1 otherwise.
-        samples_: Posterior samples, a list a chain; empty unless sampled. Predictions average over all, the attributes
-            above and `transform` over the first chain.
+        samples_: Posterior samples, a list a chain, the features of each matched to those of the first; empty unless
+            sampled. Predictions and correlations average over all, the other attributes above and `transform` over the
+            first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
         traces_: Those summaries after every sweep that is not dropped: a dict of lists a chain.
         bound_: Last evidence lower bound of structured inference.
@@ -274,6 +301,7 @@ class BetaBernoulliFeatures(FeatureModel):
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
         n_rows_seen_: Rows that were fitted.
+        row_names_: Names of the rows, if they had any.
         column_names_: Names of the columns, if they had any.
     """
 
@@ -328,10 +356,15 @@ def _globals(state: State) -> FeatureGlobals:
     return g
 
 
-def _column_names(X: Any) -> np.ndarray | None:
-    if isinstance(X, Counts):
-        return X.column_names
-    return np.array([str(name) for name in X.columns], dtype=object) if hasattr(X, "columns") else None
+def _names(X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Names of the rows and of the columns; a data frame names all its columns, by numbers too."""
+    if not isinstance(X, Counts | Matrix) and not hasattr(X, "columns"):
+        return None, None
+    named = as_matrix(X)
+    columns = named.column_names
+    if columns is None and hasattr(X, "columns") and not isinstance(X, Counts | Matrix):
+        columns = np.array([str(name) for name in X.columns], dtype=object)
+    return named.row_names, columns
 
 
 FEATURE_ESTIMATORS: dict[str, type[FeatureModel]] = {

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from cormorant.data import Counts, as_counts
+from cormorant.data import Counts, Matrix, as_counts
 from cormorant.inference.rows import Rows
 
 # Wider than any count or size factor; past them single precision or the Gaussian step of a row would break down.
@@ -39,7 +39,7 @@ def to_counts(estimator: Any, X: Any, *, reset: bool) -> Counts:
     return counts
 
 
-def check_columns(estimator: Any, counts: Counts) -> None:
+def check_columns(estimator: Any, counts: Counts | Matrix) -> None:
     """The columns must be those of the fit: by name where both have names, else by number."""
     given, fitted = counts.column_names, getattr(estimator, "column_names_", None)
     if given is not None and fitted is not None and not np.array_equal(given, fitted):

@@ -3,7 +3,8 @@
 Replicates of the rows are drawn given their posterior (`explore.replicates`), and what is observed is compared with
 what is replicated. The tail probability of a statistic T is P(T_replicated > T) + P(T_replicated = T) / 2: near 0 or
 1, the model does not make such data. The rows are used twice, for their posterior and for the check, so that a
-middling probability says little; an extreme one says much.
+middling probability says little; an extreme one says much. What is looked at of features depends on their likelihood
+(`explore.feature_checks`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import pandas as pd
 from scipy import sparse
 
 from cormorant.data import Counts, as_counts
-from cormorant.explore.fitted import FittedModel, check_number, heavily_used, largest, named
+from cormorant.explore.compared import LEVELS, PredictiveCheck, compared
+from cormorant.explore.feature_checks import feature_check
+from cormorant.explore.fitted import FittedModel, check_number, has_features, heavily_used, largest, named
 from cormorant.explore.replicates import BLOCK, replicator
 
 COLUMNS_IN_PAIRS = 3  # the pairs looked at are those of so many top columns of each heavily used component
-LEVELS = np.linspace(0, 1, 101)  # of the quantiles of row totals
-INTERVAL = (0.05, 0.95)  # low and high
 STATISTICS = (
     "row total, mean",
     "row total, standard deviation",
@@ -35,21 +36,6 @@ STATISTICS = (
     "dispersion, mean",
     "co-occurrence, mean",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class PredictiveCheck:
-    """Observed against replicated, as data frames with observed, replicated (mean), low, high (90%) and tail."""
-
-    statistics: pd.DataFrame  # a line a statistic
-    row_totals: pd.DataFrame  # a line a quantile of the rows' totals
-    columns: pd.DataFrame  # a line a column that is shown: its total
-    dispersion: pd.DataFrame  # a line a column that is shown: variance / mean of its counts
-    pairs: pd.DataFrame  # a line a pair of top columns: share of the rows that show both
-    replicates: pd.DataFrame  # the statistics of every replicate
-
-    def __str__(self) -> str:
-        return self.statistics.round(4).to_string(index=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +71,32 @@ def predictive_check(
     among: int | None = None,
     exposure: Any = None,
     covariates: Any = None,
+    mask: Any = None,
     random_state: int = 0,
 ) -> PredictiveCheck:
     """Compare rows with replicates: their totals, the columns' totals, zeros, dispersion, which columns meet.
 
     Args:
         model: A fitted estimator.
-        X: Rows, of the fit or new ones.
+        X: Rows, of the fit or new ones; of features also with NaN where entries are missing.
         n_replicates: How many to draw; the tail probabilities are as fine as one over this.
         among: Pairs of columns are those of the top columns of so many of the most used components; None takes as
             few as hold 90% of the counts.
         exposure: Known size factor of each row.
         covariates: Of the rows, if the model was fitted with covariates.
+        mask: Rows x columns, true at entries that a model of features treats as missing: neither does it look at them
+            nor are they compared.
         random_state: Seed of the draws.
     """
     check_number("n_replicates", n_replicates)
+    rng, pairs = np.random.default_rng(random_state), top_pairs(model, among)
+    if has_features(model):
+        _refuse(model, exposure=exposure, covariates=covariates)
+        return feature_check(model, X, mask, pairs, n_replicates, rng)
+    _refuse(model, mask=mask)
     counts = as_counts(X)
-    pairs = top_pairs(model, among)
     observed = summarise(_observed_blocks(counts), pairs)
-    source, rng = replicator(model, counts, exposure, covariates), np.random.default_rng(random_state)
+    source = replicator(model, counts, exposure, covariates)
     drawn = [summarise(source.blocks(rng), pairs) for _ in range(n_replicates)]
     shown = np.flatnonzero(observed.column_totals > 0)
     if len(shown) == 0:
@@ -112,7 +105,7 @@ def predictive_check(
     both = {name: named(model.column_names_, pairs[:, i]) for i, name in enumerate(("column", "other"))}
 
     def table(names: dict[str, Any], pick: Callable[[Summary], np.ndarray]) -> pd.DataFrame:
-        return _compared(names, pick(observed), np.array([pick(summary) for summary in drawn]))
+        return compared(names, pick(observed), np.array([pick(summary) for summary in drawn]))
 
     return PredictiveCheck(
         statistics=table({"statistic": STATISTICS}, lambda s: s.statistics(shown)),
@@ -122,6 +115,13 @@ def predictive_check(
         pairs=table(both, lambda s: s.together),
         replicates=pd.DataFrame([s.statistics(shown) for s in drawn], columns=list(STATISTICS)),
     )
+
+
+def _refuse(model: Any, **given: Any) -> None:
+    """Refuse what a check of this model would not read."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} must be left out: checks of {type(model).__name__} do not take it.")
 
 
 def top_pairs(model: FittedModel, among: int | None = None) -> np.ndarray:
@@ -167,11 +167,3 @@ def _observed_blocks(counts: Counts) -> Iterable[sparse.csr_matrix]:
 
 def _sum(matrix: Any, axis: int) -> np.ndarray:
     return np.asarray(matrix.sum(axis=axis), dtype=np.float64).ravel()
-
-
-def _compared(names: dict[str, Any], observed: np.ndarray, replicated: np.ndarray) -> pd.DataFrame:
-    """A line a quantity; replicates are rows of ``replicated``."""
-    low, high = np.quantile(replicated, INTERVAL, axis=0)
-    tail = (replicated > observed).mean(axis=0) + (replicated == observed).mean(axis=0) / 2
-    compared = {"observed": observed, "replicated": replicated.mean(axis=0), "low": low, "high": high, "tail": tail}
-    return pd.DataFrame({**names, **compared})

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.explore.fitted import FittedModel, by_usage, largest, most_used, named
+from cormorant.explore.fitted import FittedModel, by_usage, has_features, largest, most_used, named
 from cormorant.explore.labels import described
 from cormorant.explore.row_weights import row_shares, row_weights, standing_for
 from cormorant.explore.scores import column_scores, probabilities
 
 PRESENT = 0.05  # a component is present in a row if it holds this share of the row
+SHOWN = 0.5  # a feature, if the row shows it with this probability
 
 
 def components(model: FittedModel, n: int = 10, *, by: str = "mean") -> pd.DataFrame:
@@ -66,19 +67,25 @@ def component_columns(model: FittedModel, n: int = 10, *, by: str = "mean", amon
     )
 
 
-def prevalence(model: FittedModel, X: Any = None, *, present: float = PRESENT, covariates: Any = None) -> pd.DataFrame:
+def prevalence(
+    model: FittedModel, X: Any = None, *, present: float | None = None, covariates: Any = None
+) -> pd.DataFrame:
     """How widespread each component is: in the counts, and in rows, of which each has the same say.
 
     Args:
         model: A fitted estimator.
         X: Rows to look at; None takes those that the fit saw.
-        present: A component is present in a row if it holds at least this share of it.
+        present: A component is present in a row if it holds at least this share of it (a feature: if the row shows it
+            with this probability); None: 0.05, for features 0.5.
         covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
         component, label, share (of the counts that the fit saw), mean_share (over rows), rows (share of rows
-        in which it is present); the most used first.
+        in which it is present); the most used first. Of features share is that of the rows of the fit that show them,
+        and mean_share the mean of P(z = 1).
     """
+    if present is None:
+        present = SHOWN if has_features(model) else PRESENT
     if not 0 < present <= 1:
         raise ValueError(f"present must be a share in (0, 1], got {present!r}.")
     shares = row_shares(model, row_weights(model, X, covariates)[0])
@@ -105,7 +112,8 @@ def representative_rows(
         covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
-        component, rank (from 1), row (its name, or its number), share (of the row), weight (E x).
+        component, rank (from 1), row (its name, or its number), share (of the row), weight (E x); of features both are
+        P(z = 1).
     """
     weights, names = row_weights(model, X, covariates)
     chosen = most_used(model, among)

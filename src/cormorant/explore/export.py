@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cormorant.data import as_counts
+from cormorant.data import Matrix, as_counts, as_matrix
 from cormorant.explore import tables
 from cormorant.explore.files import new_hdf5, new_path
-from cormorant.explore.fitted import named
+from cormorant.explore.fitted import has_features, named
 from cormorant.explore.given_rows import given_rows
 from cormorant.explore.graph import LEAST, correlation_graph
 from cormorant.explore.row_weights import row_weights
@@ -91,7 +91,7 @@ def to_anndata(model: Any, X: Any = None, *, covariates: Any = None) -> AnnData:
         adata = X.copy()
     else:
         adata = anndata.AnnData(
-            X=None if X is None else as_counts(X).tocsr(copy=True),
+            X=None if X is None else _entries(model, X),
             obs=pd.DataFrame(index=pd.Index(named(names, range(len(weights))))),
             var=pd.DataFrame(index=pd.Index(named(model.column_names_, range(model.components_.shape[1])))),
         )
@@ -99,6 +99,12 @@ def to_anndata(model: Any, X: Any = None, *, covariates: Any = None) -> AnnData:
     adata.varm["cormorant"] = np.ascontiguousarray(model.components_.T)
     adata.uns["cormorant"] = _described(model)
     return adata
+
+
+def _entries(model: Any, X: Any) -> Any:
+    """Counts as a sparse matrix; real numbers, which features may have, as they are."""
+    found = as_matrix(X) if has_features(model) else as_counts(X)
+    return found.values.copy() if isinstance(found, Matrix) else found.tocsr(copy=True)
 
 
 def write_h5ad(model: Any, path: str | Path, X: Any = None, *, covariates: Any = None, overwrite: bool = False) -> Path:
@@ -124,7 +130,9 @@ def to_arviz(
     draws, and for each a draw of the atoms ``a``. Elsewhere: draws of ``a`` from q(a); what variational schemes give as
     points (w, locations, correlations) is constant_data. A fit with covariates also has their ``effect`` on each
     component, as `covariate_effects_` reports it (the coefficients themselves turn with the locations). A thinned model
-    has its samples of a, w, b, c and the correlations as they are, and x = w z with z drawn. If X is given,
+    has its samples of a, w, b, c and the correlations as they are, and x = w z with z drawn. Features have a, the
+    background, w, mass, concentration, the correlations and their scales (sigma_l2, noise), and in place of x draws of
+    ``z``, which features each row shows; a structured fit has draws of a and z from q. If X is given,
     also draws of the rows' weights ``x`` (gamma, with the mean and variance of their posterior), and the counts as
     observed_data.
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from cormorant.data import Counts
+from cormorant.explore.feature_draws import feature_draws
 from cormorant.explore.fitted import check_number, has_features, is_normalised, is_thinned, largest, named
 from cormorant.explore.given_rows import GivenRows
 from cormorant.explore.replicates import ThinnedReplicator, gamma_draws
+from cormorant.inference.features.state import Table
 from cormorant.inference.thinned import ThinnedGlobals
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import PoissonFactorization
@@ -24,17 +26,16 @@ def inference_data(
     arviz: Any, model: Any, rows: GivenRows | None, n_draws: int, n_columns: int, rng: np.random.Generator
 ) -> Any:
     """InferenceData, or the DataTree that took its place in ArviZ 1; see `export.to_arviz`."""
-    import xarray
-
     check_number("n_draws", n_draws)
-    if has_features(model):
-        raise ValueError(
-            f"{type(model).__name__} has features, and ArviZ's format is written of models of counts alone; "
-            "its samples are in samples_."
-        )
-    columns = np.unique([largest(a, n_columns) for a in model.components_])
+    columns = np.unique([largest(np.abs(a), n_columns) for a in model.components_])  # a feature may take away
     counts = None if rows is None else rows.counts
     chains = sampled_chains(model)
+    if has_features(model):
+        table = None if rows is None else _table(rows, chains, n_draws)
+        posterior = feature_draws(model, chains, table, columns, n_draws, rng)
+        constants = {} if chains else _feature_points(model)
+        observed = {} if table is None else _observed_entries(table, columns)
+        return _groups(arviz, model, posterior, constants, observed, _coordinates(model, counts, columns))
     if chains:
         sampled = (
             _thinned(model, chains, columns) if is_thinned(model) else _sampled(chains, columns, model._model, rng)
@@ -49,13 +50,45 @@ def inference_data(
         draw = _thinned_rows if is_thinned(model) else _rows
         posterior["x"] = draw(rows, posterior["a"][1].shape[:3], rng)
     coordinates = _coordinates(model, counts, columns)
+    return _groups(arviz, model, posterior, constants, _observed(counts, columns), coordinates)
+
+
+def _groups(
+    arviz: Any,
+    model: Any,
+    posterior: dict[str, Any],
+    constants: dict[str, Any],
+    observed: dict[str, Any],
+    coordinates: dict[str, Any],
+) -> Any:
+    """The groups that there are, in the class of the installed version."""
+    import xarray
+
     groups = {
         "posterior": posterior,
         "constant_data": {"share": (("component",), model.usage_[: posterior["a"][1].shape[2]]), **constants},
-        "observed_data": _observed(counts, columns),
+        "observed_data": observed,
     }
     datasets = {name: _dataset(variables, coordinates) for name, variables in groups.items() if variables}
     return arviz.InferenceData(**datasets) if hasattr(arviz, "InferenceData") else xarray.DataTree.from_dict(datasets)
+
+
+def _table(rows: GivenRows, chains: list[list[Any]], n_draws: int) -> Table:
+    """Rows of features, not too many to hold draws of all."""
+    n_kept = sum(map(len, chains)) if chains else n_draws
+    _check_size(n_kept * rows.counts.n_rows * len(rows.model.components_))
+    return rows.model._table(rows.counts, None)
+
+
+def _observed_entries(table: Table, columns: np.ndarray) -> dict[str, Any]:
+    """Entries of features, NaN where they are missing."""
+    return {"y": (("row", "column"), np.where(table.observed, table.values, np.nan)[:, columns])}
+
+
+def _feature_points(model: Any) -> dict[str, Any]:
+    """What a structured fit of features gives as points."""
+    noise = {"noise": ((), np.array(model.noise_))} if model.likelihood == "gaussian" else {}
+    return {**_points(model), **noise}
 
 
 def sampled_chains(model: Any) -> list[list[Any]]:
@@ -158,7 +191,7 @@ def _rows(rows: GivenRows, size: tuple[int, int, int], rng: np.random.Generator)
 def _check_size(n_numbers: int) -> None:
     if n_numbers > MOST_NUMBERS:
         raise ValueError(
-            f"X must have fewer rows (or n_draws be smaller): draws of x would be {n_numbers:,} numbers, "
+            f"X must have fewer rows (or n_draws be smaller): draws of rows would be {n_numbers:,} numbers, "
             f"and at most {MOST_NUMBERS:,} are held. Take some rows, for example X.rows(slice(0, 100))."
         )
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cormorant.explore.fitted import by_usage, check_number, largest, named, top_columns
-from cormorant.explore.given_rows import GivenRows, given_rows
+from cormorant.explore.fitted import by_usage, check_number, has_features, largest, named, top_columns
+from cormorant.explore.given_rows import GivenRows, expected_columns, given_rows
 from cormorant.explore.labels import labels_of
-from cormorant.explore.row_weights import row_place, row_shares, row_weights
+from cormorant.explore.row_weights import divided, row_place, row_shares, row_weights
 
 
 def row_profile(
@@ -28,7 +28,7 @@ def row_profile(
 
     Returns:
         component, label, share (of the row's expected counts), weight (E x), std (of x; only if X is given),
-        top_columns; the largest share first.
+        top_columns; the largest share first. Of features share and weight are both P(z = 1), and there is no std.
     """
     check_number("n", n)
     x, std = _one_row(model, row, X, covariates)
@@ -58,12 +58,16 @@ def next_columns(model: Any, row: int | str, X: Any = None, *, n: int = 10, cova
         covariates: Of the rows of X, if the model was fitted with covariates.
 
     Returns:
-        rank (from 1), column, probability.
+        rank (from 1), column, probability. Of features, of counts or zeros and ones: expected, which is E y, in place
+        of the probability.
     """
     check_number("n", n)
     rows = given_rows(model, X, covariates)
     if rows is not None:
         return _one_of(rows, row).top_columns(n).drop(columns="row")
+    if has_features(model):
+        mean = model.inverse_transform(_one_row(model, row, None, None)[0][np.newaxis])
+        return expected_columns(model, mean, np.zeros(mean.shape, bool), n).drop(columns="row")
     rates = _one_row(model, row, None, None)[0] @ model.components_
     best = largest(rates, n)
     return pd.DataFrame(
@@ -80,7 +84,7 @@ def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10, cova
 
     The similarity of shares p and q is Hellinger's affinity sum_k sqrt(p_k q_k): 1 for equal shares, 0 where no
     component is in both. Unlike the cosine of the weights it neither depends on how long rows are nor is decided by
-    the one largest component.
+    the one largest component. Of features the shares are P(z = 1), divided by their sum.
 
     Args:
         model: A fitted estimator that kept the weights of its rows.
@@ -94,8 +98,8 @@ def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10, cova
     """
     check_number("n", n)
     fitted, names = row_weights(model)
-    share = row_shares(model, _one_row(model, row, X, covariates)[0])
-    similarity = np.sqrt(row_shares(model, fitted)) @ np.sqrt(share)
+    share = divided(row_shares(model, _one_row(model, row, X, covariates)[0]))
+    similarity = np.sqrt(divided(row_shares(model, fitted))) @ np.sqrt(share)
     order = largest(similarity, n + 1)
     if X is None:
         order = order[order != row_place(row, len(fitted), names)]
@@ -107,6 +111,8 @@ def similar_rows(model: Any, row: int | str, X: Any = None, *, n: int = 10, cova
 def _one_row(model: Any, row: int | str, X: Any, covariates: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """E x of a row and, where its counts are given, the standard deviation of x."""
     rows = given_rows(model, X, covariates)
+    if rows is not None and has_features(model):
+        return _one_of(rows, row).weights()[0], None
     if rows is not None:
         mean, std = _one_of(rows, row).moments()
         return mean[0], std[0]

@@ -6,7 +6,7 @@ A sweep is a few passes over the rows, each followed by a draw of what the rows 
 
 and then, by turns, the weights, or the field with what it hangs on: counts are what moves slowly.
 
-    weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);     then A, the order, s, v, alpha, c
+    weights     log(1 + A_k r(F_uk)) at scales proposed,  t_uk ~ tables(n_uk, w_k);    then A, the order, s, v, alpha, c
 
     field       f_u around a Newton step of its log density, accepted or not;                   then sigma_m^2, l'
     regression  sums of f_u theta_u^T, where rows have covariates;                              then Gamma

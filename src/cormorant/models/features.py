@@ -110,6 +110,15 @@ def signal_mean(likelihood: str, signal: np.ndarray) -> np.ndarray:
     return expit(signal) if likelihood == "bernoulli" else signal
 
 
+def draw_entries(likelihood: str, mean: np.ndarray, noise: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """y given E y, entry by entry; ``noise`` is sigma_y^2, which only real numbers have."""
+    if likelihood == "gaussian":
+        return mean + rng.normal(size=mean.shape) * np.sqrt(noise)
+    if likelihood == "poisson":
+        return rng.poisson(mean).astype(np.float64)
+    return (rng.random(mean.shape) < mean).astype(np.float64)
+
+
 def log_density(likelihood: str, y: np.ndarray, signal: np.ndarray, noise: float | np.ndarray) -> np.ndarray:
     """log p(y | s), entry by entry."""
     if likelihood == "gaussian":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cormorant.explore.checks import PredictiveCheck
+from cormorant.explore.compared import PredictiveCheck
 from cormorant.explore.figures.frame import axes, bare
 from cormorant.explore.palette import BLUE, GREY, INK, ORANGE, PALE
 
@@ -22,6 +22,7 @@ SCATTERS = {
     "dispersion": ("dispersion", "columns, variance / mean"),
     "co-occurrence": ("pairs", "pairs, share of rows with both"),
 }
+OF_REAL_NUMBERS = {"dispersion": "columns, variance", "co-occurrence": "pairs, correlation"}
 QUANTITIES = (*SCATTERS, "zeros", "tail probabilities")
 EXTREME = 0.05  # tail probabilities nearer to 0 or 1 than this are orange
 
@@ -31,7 +32,9 @@ def predictive_check(check: PredictiveCheck, quantity: str, ax: Axes | None = No
 
     Where the model makes such data, the marks lie on the diagonal. Those outside the interval are orange. The share
     of zeros, one number, is a line in the histogram of the replicates' shares. The tail probabilities are those of
-    all statistics; near 0 the replicates are mostly below what is observed, near 1 above.
+    all statistics; near 0 the replicates are mostly below what is observed, near 1 above. Of real numbers the
+    dispersion is the variance and the co-occurrence the correlation, and there are no zeros to count; of zeros and ones
+    the totals say how many zeros there are, and how the columns disperse.
 
     Args:
         check: What `checks.predictive_check` found.
@@ -40,38 +43,59 @@ def predictive_check(check: PredictiveCheck, quantity: str, ax: Axes | None = No
     """
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}.")
+    if quantity not in _quantities(check):
+        raise ValueError(
+            f"quantity must be one that the check has: {', '.join(_quantities(check))}; {quantity!r} says nothing of "
+            f"likelihood={check.likelihood!r}."
+        )
     ax = axes(ax, (3.2, 3.0))
     if quantity == "zeros":
         return _histogram(check, "share of zeros", ax)
     if quantity == "tail probabilities":
         return _tails(check, ax)
     table, title = SCATTERS[quantity]
+    if check.likelihood == "gaussian":
+        return _scatter(getattr(check, table), OF_REAL_NUMBERS.get(quantity, title), ax, is_logarithmic=False)
     return _scatter(getattr(check, table), title, ax)
+
+
+def _quantities(check: PredictiveCheck) -> list[str]:
+    """Those that the check has."""
+    absent = {"zeros"} if "share of zeros" not in check.replicates else set()
+    absent |= {"dispersion"} if check.dispersion is None else set()
+    return [quantity for quantity in QUANTITIES if quantity not in absent]
 
 
 def predictive_checks(check: PredictiveCheck) -> Figure:
     """A figure of all quantities."""
     import matplotlib.pyplot as plt
 
-    page, grid = plt.subplots(2, 3, figsize=(9.6, 6.0), layout="constrained")
-    for quantity, ax in zip(QUANTITIES, grid.flat, strict=True):
+    shown = _quantities(check)
+    n_across = 3 if len(shown) > 4 else 2
+    page, grid = plt.subplots(2, n_across, figsize=(3.2 * n_across, 6.0), layout="constrained")
+    for quantity, ax in zip(shown, grid.flat, strict=False):
         predictive_check(check, quantity, ax)
+    for ax in grid.flat[len(shown) :]:
+        ax.set_axis_off()
     return page
 
 
-def _scatter(table: pd.DataFrame, title: str, ax: Axes) -> Axes:
-    drawn = table[(table["observed"] > 0) & (table["replicated"] > 0)]  # the axes are logarithmic
+def _scatter(table: pd.DataFrame, title: str, ax: Axes, is_logarithmic: bool = True) -> Axes:
+    drawn = table[(table["observed"] > 0) & (table["replicated"] > 0)] if is_logarithmic else table
     outside = (drawn["observed"] < drawn["low"]) | (drawn["observed"] > drawn["high"])
     for chosen, colour in ((~outside, BLUE), (outside, ORANGE)):
         part = drawn[chosen]
-        least = np.maximum(part["low"], 0.1 * part["replicated"])  # zero has no place on the axis
+        # Zero has no place on a logarithmic axis.
+        least = np.maximum(part["low"], 0.1 * part["replicated"]) if is_logarithmic else part["low"]
         ax.hlines(part["observed"], least, part["high"], color=colour, alpha=0.3, linewidth=0.8)
         ax.plot(part["replicated"], part["observed"], "o", color=colour, markersize=2.5, alpha=0.6, markeredgewidth=0)
     ends = [drawn[["observed", "replicated"]].to_numpy().min(), drawn[["observed", "replicated"]].to_numpy().max()]
     ax.plot(ends, ends, color=INK, linewidth=0.8, zorder=3)
-    ax.set(xscale="log", yscale="log", xlabel="replicated", ylabel="observed")
-    for axis in (ax.xaxis, ax.yaxis):
-        _plain_ticks(axis)
+    ax.set(xlabel="replicated", ylabel="observed")
+    if is_logarithmic:
+        ax.set(xscale="log", yscale="log")
+        for axis in (ax.xaxis, ax.yaxis):
+            _plain_ticks(axis)
     return _titled(ax, title)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cormorant.explore.fitted import largest
+from cormorant.explore.fitted import has_features, largest
 from cormorant.explore.given_rows import GivenRows, given_rows
 from cormorant.explore.labels import short_name
 from cormorant.explore.page.values import NAME_LETTERS, column_name, rounded, row_name
@@ -25,6 +25,11 @@ class RowLookup:
 
     def __init__(self, model: Any, counts: Any = None, covariates: Any = None):
         self._model, self._weights = model, kept_weights(model)
+        if has_features(model) and counts is not None:
+            raise ValueError(
+                f"counts must be left out: of {type(model).__name__} the rows of the fit are looked up, by the "
+                "features that they show."
+            )
         self._given = given_rows(model, counts, covariates)
         self._lock = Lock()  # requests come in threads of their own, the model is asked by one at a time
         if self._given is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from scipy.special import expit
 
+from cormorant.backends.packing import unpack
 from cormorant.inference.features.gibbs import FeatureGibbs
 from cormorant.inference.features.state import BLOCK, FeatureGlobals, Table, extended
 from cormorant.inference.features.structured import FeatureStructured, View
@@ -31,6 +32,10 @@ class FeaturePosterior(Protocol):
 
     def describe(self, table: Table, at: np.ndarray | None = None) -> RowPrediction:
         """Predict a block of rows from their observed entries, and score the values ``at``."""
+        ...
+
+    def draws(self, table: Table, n: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, FeatureGlobals]]:
+        """n joint draws of the rows' z and of the globals, given the rows' observed entries."""
         ...
 
 
@@ -90,6 +95,20 @@ class SampledFeatures:
         density = None if density is None else density - np.log(n)
         return RowPrediction(probability / (len(self.chains[0]) * self.sweeps), mean / n, density)
 
+    def draws(self, table: Table, n: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, FeatureGlobals]]:
+        """Draws that are spread evenly over the samples of all chains, some sweeps of the rows apart."""
+        ids = np.arange(table.n_rows, dtype=np.uint64)  # rows of the same content are drawn apart
+        n_samples = sum(map(len, self.chains))
+        wanted = iter(np.diff(np.arange(n_samples + 1) * n // n_samples))
+        for chain in self.chains:
+            rows, dropped = self.gibbs.fresh(chain[0], table.n_rows), self.burn_in
+            for g in chain:
+                for _ in range(next(wanted)):
+                    for _ in range(dropped + self.sweeps):
+                        rows, _ = self._sweep(g, table, rows, rng, ids)
+                    dropped = 0
+                    yield rows.z, g
+
     def _sweep(self, g: FeatureGlobals, table: Table, rows, rng: np.random.Generator, ids: np.ndarray):
         gibbs = self.gibbs
         z, p = gibbs.draw_z(g, table, rows, fresh_seed(rng), ids)
@@ -121,3 +140,18 @@ class SolvedFeatures:
         # The average of a sigmoid over a Gaussian, by MacKay's approximation.
         logit = mean / np.sqrt(1.0 + np.pi / 8.0 * variance)
         return RowPrediction(q.rho, expit(logit), None if at is None else log_density("bernoulli", at, logit, 1.0))
+
+    def draws(self, table: Table, n: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, FeatureGlobals]]:
+        """Independent draws from q(z) and q(a); what has a point keeps it."""
+        probability = predict(self, table).probability
+        for _ in range(n):
+            yield (rng.random(probability.shape) < probability).astype(np.float64), self.with_drawn_atoms(rng)
+
+    def with_drawn_atoms(self, rng: np.random.Generator) -> FeatureGlobals:
+        """a_i ~ N(mu_i, V_i); columns may share one V."""
+        g = self.globals
+        if g.covariance is None:
+            return g
+        factor = np.linalg.cholesky(unpack(g.covariance, g.n_components + 1))
+        drawn = factor @ rng.standard_normal((*g.atoms.shape, 1))
+        return replace(g, atoms=g.atoms + drawn[..., 0])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cormorant.inference.features.state import FeatureGlobals
+from cormorant.inference.rows import RowMemory
 from cormorant.inference.samples import Collector
+from cormorant.inference.state import State
 from cormorant.models.features import LatentFeatures
+
+if TYPE_CHECKING:
+    from cormorant.inference.fit import Info
 
 
 class FeatureCollector(Collector):
@@ -24,6 +29,24 @@ class FeatureCollector(Collector):
     def sample(self, g: FeatureGlobals) -> FeatureGlobals:
         """What is kept."""
         return g
+
+
+class RowAverage:
+    """A callback: the mean of z over the sweeps after the burn-in, for the rows that are sampled."""
+
+    def __init__(self, memory: RowMemory, n_sweeps: int):
+        self.memory, self.burn_in = memory, n_sweeps // FeatureCollector.burn_in_part
+        self._total, self._n = np.zeros(()), 0
+
+    def __call__(self, info: Info, state: State) -> None:
+        """Look at the rows after a sweep."""
+        if info.epoch > self.burn_in:
+            self._total, self._n = self._total + self.memory.get(np.arange(self.memory.n_rows)).z, self._n + 1
+
+    @property
+    def mean(self) -> np.ndarray | None:
+        """P(z = 1), rows x features; None before the end of the burn-in."""
+        return None if self._n == 0 else self._total / self._n
 
 
 def summaries(g: FeatureGlobals) -> dict[str, float]:
