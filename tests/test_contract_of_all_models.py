@@ -123,7 +123,7 @@ def draw_features(case: Case, seed: int):
     return simulate_features(case.name, case.settings["likelihood"], ROWS, COLUMNS, 3, DIMS, seed=seed).y, None
 
 
-PREDICTIONS_OF_COUNTS = ("transform", "column_probabilities", "score", "perplexity")
+PREDICTIONS_OF_COUNTS = ("transform", "column_probabilities", "score")
 FAMILIES = {
     "counts": Family(
         ways=ways_of_counts,
@@ -351,7 +351,7 @@ def test_predictions_are_what_they_say(case):
     else:
         assert found["column_probabilities"].shape == (SHOWN, COLUMNS)
         np.testing.assert_allclose(found["column_probabilities"].sum(axis=1), 1.0)
-        assert found["perplexity"] < COLUMNS  # of whoever knows nothing
+        assert fitted(case).score(drawn(case)[0], **known(case)) > -np.log(COLUMNS)  # of whoever knows nothing
         if case.cls.model.normalised:
             np.testing.assert_allclose(weights.sum(axis=1), 1.0)
 
@@ -377,7 +377,7 @@ def test_a_saved_model_is_the_same_model(case, tmp_path):
     assert again.get_params() == model.get_params()
     assert_same_numbers(model, again)
     assert_same_predictions(case, again)
-    assert_same_predictions(case, pickle.loads(pickle.dumps(model)))
+    assert_same_numbers(model, pickle.loads(pickle.dumps(model)))
     for name in ("history_", "traces_", "diagnostics_", "stop_reason_"):
         np.testing.assert_equal(getattr(again, name), getattr(model, name), name)  # NaN is NaN
 
