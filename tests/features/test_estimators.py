@@ -26,13 +26,7 @@ from cormorant.estimators import (
     TruncationWarning,
     load,
 )
-from cormorant.estimators.feature_parameters import INFERENCES
 from cormorant.models.features import LIKELIHOODS, log_density
-
-# Every model x likelihood x inference that there is: counts are sampled only.
-CONTRACT = [
-    case for case in product(FEATURE_ESTIMATORS, LIKELIHOODS, INFERENCES) if case[1:] != ("poisson", "structured")
-]
 
 
 def small(name="beta-features", **parameters):
@@ -61,53 +55,6 @@ def test_check_estimator(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small data leave no feature unused
         check_estimator(small(name, n_components=2, n_sweeps=4, n_samples=2), on_skip=None)
-
-
-@pytest.mark.parametrize(("name", "likelihood", "inference"), CONTRACT)
-def test_every_model_is_simulated_fitted_saved_and_repeated(name, likelihood, inference, tmp_path):
-    y = simulate_features(name, likelihood, n_rows=60, n_columns=8, seed=1).y
-    model = quietly(small(name, likelihood=likelihood, inference=inference).fit, y)
-    z = model.transform(y)
-    assert z.shape == (60, 6)
-    assert ((z >= 0) & (z <= 1)).all()
-    assert model.components_.shape == (6, 8)
-    assert np.all(np.diff(model.usage_) <= 0)
-    assert np.isfinite(model.score(y))
-    assert model.inverse_transform(z).shape == y.shape
-    assert model.locations_.shape == (6, 0 if name == "ibp" else 2)
-    again = quietly(small(name, likelihood=likelihood, inference=inference).fit, y)
-    np.testing.assert_array_equal(again.components_, model.components_)
-    loaded = load(model.save(tmp_path / "model"))
-    assert type(loaded) is type(model)
-    np.testing.assert_array_equal(loaded.transform(y), z)
-    np.testing.assert_array_equal(loaded.predict_mean(y), model.predict_mean(y))
-    assert loaded.score(y) == model.score(y)
-    assert loaded.get_params() == model.get_params()
-    assert loaded.stop_reason_ == model.stop_reason_
-    assert loaded.traces_ == model.traces_
-    assert model._row_weights.shape == z.shape
-    np.testing.assert_array_equal(loaded._row_weights, model._row_weights)
-    assert bool(model.traces_) == (inference == "gibbs")
-
-
-@pytest.mark.parametrize(("name", "likelihood", "inference"), CONTRACT)
-def test_bounds_are_those_of_structured_fits_and_never_fall(name, likelihood, inference, data):
-    model = quietly(small(name, likelihood=likelihood, inference=inference).fit, data[likelihood])
-    stages: dict[str, list[float]] = {}
-    for info in model.history_:
-        if info["bound"] is not None:
-            stages.setdefault(info["stage"], []).append(info["bound"])
-    assert stages  # a sampler begins with a structured fit
-    for bounds in stages.values():
-        assert np.diff(bounds).min() > -1e-9 * np.abs(bounds).max()  # rounding
-    assert (model.bound_ is None) == (inference == "gibbs")
-    assert bool(model.samples_) == (inference == "gibbs")
-
-
-def test_the_same_seed_gives_the_same_fit_for_any_number_of_threads(data):
-    first, second = (quietly(small(n_jobs=jobs).fit, data["gaussian"]) for jobs in (1, 2))
-    np.testing.assert_array_equal(first.components_, second.components_)
-    np.testing.assert_array_equal(first.transform(data["gaussian"]), second.transform(data["gaussian"]))
 
 
 def test_clone_pipeline_and_set_output(data):

