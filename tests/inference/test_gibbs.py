@@ -353,7 +353,9 @@ FEW = (*MODELS, "cnpf/together", "cnpf/masked", "cnpf/covariates", "cnpf/student
 )
 def test_joint_distribution(model, narrow_field):
     """Eighteen to 28 z scores of a right sampler: beyond 4 once in a thousand runs."""
-    n_sweeps = 6_000 if joint_of(model, 0).model.kernel.is_linear else 12_000  # given f, places are slow to change
+    joint = joint_of(model, 0).model
+    # Given f, places are slow to change; with covariates a chain stays for long where exp F is large.
+    n_sweeps = 6_000 if joint.kernel.is_linear and not joint.has_covariates else 12_000
     assert np.abs(geweke(model, 6_000, n_sweeps)).max() < 4.0
 
 

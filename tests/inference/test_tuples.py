@@ -1,13 +1,18 @@
 """Other processes than the gamma process for the tuples of the Poisson models: the bound, limits, what they are for."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
+from cormorant import CNPF
 from cormorant.backends.packing import unpack
+from cormorant.datasets import simulate
 from cormorant.inference import globals as update
+from cormorant.inference.draws import draw_order
 from cormorant.inference.state import Globals
 from cormorant.inference.structured import COLD
 from cormorant.inference.tops import TOPS
@@ -94,6 +99,48 @@ def test_pitman_yor_keeps_more_small_weights():
             g = TOPS[name].update(g, tables, log_one)
         rest[name] = g.weights[10:].sum() / g.weights.sum()
     assert rest["pitman-yor"] > 2 * rest["gamma"]
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_pitman_yor_keeps_more_small_components(seed):
+    """Six components planted, 40 at most, alpha about one in both: a gamma process gives up most of the others.
+
+    It could not as long as a large component stayed far down the sticks: 34 were in use with it, 28 with Pitman-Yor.
+    """
+    counts = simulate("cnpf", 150, 40, 6, 2, row_total=40.0, weight=0.5, seed=seed).counts
+    options = {"validation": 0, "n_chains": 1, "n_sweeps": 400, "a_alpha": 1000.0, "b_alpha": 1000.0}
+    in_use = []
+    for tuples in ({}, {"tuples": "pitman-yor", "discount": 0.5}):
+        model = CNPF(40, 2, inference="gibbs", random_state=0, **options, **tuples).fit(counts)
+        in_use.append(np.mean([(sample.globals.held_counts > 0.5).sum() for sample in model.samples_[0]]))
+    assert in_use[0] < 18
+    assert in_use[1] > in_use[0] + 5
+
+
+@pytest.mark.parametrize("name", ["gamma", "pitman-yor"])
+def test_sticks_come_in_a_size_biased_order(name):
+    """Given the weights alone, as often in each order as the density of the sticks in that order says."""
+    g, rng = replace(_some(3), weights=np.array([0.5, 1.0, 3.0]), alpha=1.7), np.random.default_rng(0)
+    orders = list(itertools.permutations(range(3)))
+    density = []
+    for order in orders:
+        w = g.weights[list(order)] / g.weights.sum()
+        left = 1.0 - np.append(0.0, np.cumsum(w)[:-1])
+        sigma = 0.5 if name == "pitman-yor" else 0.0
+        v, k = (w / left)[:2], np.arange(1, 3)
+        density.append(np.prod(stats.beta.pdf(v, 1.0 - sigma, 1.7 + k * sigma) / left[:2]))
+    found, order = np.zeros(6), np.arange(3)
+    for _ in range(8_000):
+        order = draw_order(g.weights, order, TOPS[name].power_of_last(g), rng)
+        found[orders.index(tuple(order.tolist()))] += 1
+    expected = np.array(density) / np.sum(density)
+    error = np.sqrt(expected * (1 - expected) / 8_000)
+    assert (np.abs(found / 8_000 - expected) / error).max() < 5.0  # ten proposals a draw: all but independent
+
+
+def test_weights_that_are_alike_have_no_order():
+    order = np.array([2, 0, 1])
+    assert draw_order(np.ones(3), order, TOPS["beta"].power_of_last(_some(3)), np.random.default_rng(0)) is order
 
 
 def _some(n_components):
