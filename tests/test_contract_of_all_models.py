@@ -33,6 +33,7 @@ SIZES = {
     "n_components": COMPONENTS, "n_dims": DIMS, "max_epochs": 10, "n_starts": 1, "n_chains": 2, "n_samples": 2,
     "random_state": 0,
 }  # fmt: skip
+OF_CHAINS = ("n_chains", "n_sweeps", "n_samples")  # refused by feature models that have none
 SHOWN = 12  # rows that predictions are made for
 
 
@@ -75,7 +76,8 @@ class Case:
     def unfitted(self, **others: Any) -> Any:
         own = self.cls().get_params()
         every = {**SIZES, "n_sweeps": FAMILIES[self.family].n_sweeps}
-        sizes = {name: size for name, size in every.items() if name in own}
+        refused = OF_CHAINS if self.family == "features" and not self.samples else ()
+        sizes = {name: size for name, size in every.items() if name in own and name not in refused}
         return self.cls(**{**sizes, **self.settings, **others})
 
     def __str__(self) -> str:

@@ -120,7 +120,7 @@ def test_an_interrupted_command(cormorant, monkeypatch, counts_file):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cormorant.cli.compare.load_counts", stop)
+    monkeypatch.setattr("cormorant.cli.compare.load_rows", stop)
     ran = cormorant("compare", counts_file)
     assert ran.code == 1
     assert ran.err == "error: interrupted; nothing was written. Run the command again.\n"

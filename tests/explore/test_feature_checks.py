@@ -17,7 +17,9 @@ PAIRS = np.array([[0, 1], [1, 3]])
 
 
 def fit(y, likelihood, cls=BetaBernoulliFeatures, **parameters):
-    short = {"n_components": 8, "n_starts": 1, "n_sweeps": 60, "n_samples": 10, "random_state": 0}
+    short = {"n_components": 8, "n_starts": 1, "random_state": 0}
+    if parameters.get("inference") != "structured":
+        short |= {"n_sweeps": 60, "n_samples": 10}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
         return cls(likelihood=likelihood, **{**short, **parameters}).fit(y)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from cormorant.estimators import CNPF, IBP
+from cormorant.estimators.chains import counterparts, pooled, with_interval
 from cormorant.explore import export, tables
 from cormorant.explore.checks import predictive_check
 from cormorant.explore.given_rows import GivenRows
@@ -78,8 +79,9 @@ def test_arviz_has_the_effects_of_samples(counts, theta):
     assert effect.dims == ("chain", "draw", "component", "covariate")
     assert effect.shape[:2] == (2, 6)
     used = effect.shape[2]  # components that took no part have no draws, and zeros among the estimates
-    np.testing.assert_allclose(effect[0].mean("draw"), model.covariate_effects_[:used])
-    ends = np.quantile(effect[0], [0.05, 0.95], axis=0)
+    draws = pooled(list(effect.to_numpy()), [known[:, None] for known in counterparts(model.samples_)])
+    mean, *ends = with_interval(draws, 0.9)
+    np.testing.assert_allclose(mean, model.covariate_effects_[:used])
     np.testing.assert_allclose(ends, model.covariate_effects_interval_[:, :used])
 
 

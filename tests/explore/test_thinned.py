@@ -13,6 +13,8 @@ import pytest
 
 from cormorant.datasets import simulate_thinned
 from cormorant.estimators import ThinnedPoissonFactorization
+from cormorant.estimators.chains import pooled
+from cormorant.estimators.thinned_chains import counterparts
 from cormorant.explore import export, figures, tables
 from cormorant.explore.checks import predictive_check
 from cormorant.explore.correlations import weight_correlation
@@ -133,7 +135,8 @@ def test_arviz(model, rows):
         "column": posterior.sizes["column"]
     }
     effect = posterior["effect"].to_numpy()
-    np.testing.assert_allclose(effect[0].mean(axis=0), model.covariate_effects_)
+    draws = pooled(list(effect), [known[:, None] for known in counterparts(model.samples_)])
+    np.testing.assert_allclose(draws.mean(axis=0), model.covariate_effects_)
     np.testing.assert_array_equal(posterior["w"].to_numpy()[1, 2], model.samples_[1][2].weights)
     x, w = posterior["x"].to_numpy(), posterior["w"].to_numpy()[:, :, None]
     assert np.all((x == 0) | (x == w))

@@ -84,5 +84,6 @@ def test_where_there_is_none(y):
     assert not hasattr(fit(IBP(6, n_sweeps=4, n_starts=1, random_state=0), y), "correlation_interval_")
     twice = fit(BetaBernoulliFeatures(6, 2, n_sweeps=4, n_starts=1, random_state=0), y)
     assert twice.correlation_interval_.shape == (2, 6, 6)
-    fit(twice.set_params(inference="structured", max_epochs=3), y)
+    usual = BetaBernoulliFeatures().n_sweeps
+    fit(twice.set_params(inference="structured", max_epochs=3, n_sweeps=usual), y)
     assert not hasattr(twice, "correlation_interval_")

@@ -344,8 +344,8 @@ def test_every_sweep_draws_the_counts(name, has_missing):
     assert all(issubclass(kind, ShareCounts) or kinds.count(kind) == 1 for kind in kinds)
 
 
-# Every model, and what changes the moves of the rows; other priors and kernels are slow.
-FEW = (*MODELS, "cnpf/together", "cnpf/masked", "cnpf/covariates", "cnpf/student-t")
+# Every model, and what changes the moves of the rows; covariates, other priors and kernels are slow.
+FEW = (*MODELS, "cnpf/together", "cnpf/masked", "cnpf/student-t")
 
 
 @pytest.mark.parametrize(
