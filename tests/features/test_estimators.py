@@ -49,7 +49,9 @@ def data():
     return {name: simulate_features(likelihood=name, n_rows=60, n_columns=8, seed=1).y for name in LIKELIHOODS}
 
 
-@pytest.mark.parametrize("name", FEATURE_ESTIMATORS)
+@pytest.mark.parametrize(
+    "name", [name if name == "ibp" else pytest.param(name, marks=pytest.mark.slow) for name in FEATURE_ESTIMATORS]
+)
 def test_check_estimator(name):
     """Real numbers only: the checks feed normal draws, which counts and binary data refuse, as they should."""
     with warnings.catch_warnings():

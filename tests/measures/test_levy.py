@@ -185,7 +185,9 @@ class TestDraws:
     @pytest.mark.parametrize(
         "truncation", [{"number": 1}, {"number": 3}, {"tail_mass": 1.5}, {"tail_mass": 0.2}], ids=str
     )
-    @pytest.mark.parametrize("concentration", [0.1, 0.01, 1e-6])
+    @pytest.mark.parametrize(
+        "concentration", [pytest.param(0.1, marks=pytest.mark.slow), 0.01, pytest.param(1e-6, marks=pytest.mark.slow)]
+    )
     def test_the_mass_left_out_of_weights_within_rounding_of_one(self, concentration, truncation):
         """alpha = .01 has (1e-16)^alpha = 69% of its large weights where a float64 holds no digits of 1 - w."""
         process, rng = BetaProcess(3.0, concentration), np.random.default_rng(8)
