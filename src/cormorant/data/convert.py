@@ -10,6 +10,7 @@ from scipy import sparse
 from cormorant.data.canonical import as_numbers
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
+from cormorant.data.names import index_names
 
 
 def as_counts(X: Any, *, row_names: Any = None, column_names: Any = None, layer: str | None = None) -> Counts:
@@ -42,7 +43,7 @@ def unsummed(X: Any, row_names: Any, column_names: Any, layer: str | None) -> tu
         names = X.obs_names, X.var_names
         X = _anndata_matrix(X, layer)
     elif _is_a(X, "pandas", "DataFrame"):
-        names = _index_names(X.index), _index_names(X.columns)
+        names = index_names(X.index), index_names(X.columns)
         X = _frame_matrix(X)
     else:
         names = None, None
@@ -93,11 +94,6 @@ def _dense_rows(X: Any) -> Any:
         return f"row {row}, column {column}"
 
     return sparse.csr_matrix(as_numbers(array, entry))
-
-
-def _index_names(index: Any) -> Any:
-    """Names from a pandas index; the default index, which only numbers, gives none."""
-    return None if _is_a(index, "pandas", "RangeIndex") else index
 
 
 def _frame_matrix(frame: Any) -> Any:

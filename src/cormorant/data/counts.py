@@ -13,7 +13,7 @@ from scipy import sparse
 from cormorant._words import sized
 from cormorant.data.canonical import CSR, canonical_csr, narrowed
 from cormorant.data.errors import DataError
-from cormorant.data.names import Names, checked_names, first_names, label, positions, take
+from cormorant.data.names import Names, Shaped, checked_names, first_names, label, positions, take
 from cormorant.data.triples import sum_triples
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts:
+class Counts(Shaped):
     """An immutable matrix of counts in compressed sparse rows, with the names of its rows and columns.
 
     Building one checks it (non-negative, finite, indices within the shape) and brings it into canonical form
@@ -88,16 +88,6 @@ class Counts:
         end = matrix.indptr[-1]  # scipy allows unused room after the last entry
         arrays = matrix.indptr, matrix.indices[:end], matrix.data[:end]
         return cls(*arrays, matrix.shape, row_names, column_names)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.shape[0]
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.shape[1]
 
     @property
     def nnz(self) -> int:

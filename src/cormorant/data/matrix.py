@@ -9,10 +9,11 @@ import numpy as np
 
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
+from cormorant.data.names import Shaped, checked_names, index_names, take
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class Matrix(Shaped):
     """Rows x columns, NaN where an entry is missing; names where the data have them."""
 
     values: np.ndarray
@@ -20,19 +21,9 @@ class Matrix:
     column_names: np.ndarray | None = None
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Rows, columns."""
         return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.shape[0]
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.shape[1]
 
     @property
     def n_missing(self) -> int:
@@ -41,8 +32,7 @@ class Matrix:
 
     def rows(self, index: Any) -> Matrix:
         """Those at these places."""
-        names = self.row_names
-        return replace(self, values=self.values[index], row_names=None if names is None else names[index])
+        return replace(self, values=self.values[index], row_names=take(self.row_names, index))
 
     def numbered(self) -> Matrix:
         """The same, rows without names called by their numbers."""
@@ -55,9 +45,10 @@ def as_matrix(X: Any) -> Counts | Matrix:
     """Counts as they are; anything else that a model of features takes as a `Matrix`."""
     if isinstance(X, Counts | Matrix):
         return X
-    names: list[Any] = [None, None]
+    rows = columns = None
     if hasattr(X, "iloc"):
-        names = [_names(X.index), _names(X.columns)]
+        rows = checked_names(index_names(X.index), len(X.index), "row")
+        columns = checked_names(index_names(X.columns), len(X.columns), "column")
         X = X.to_numpy()
     elif hasattr(X, "toarray"):
         X = X.toarray()
@@ -67,10 +58,4 @@ def as_matrix(X: Any) -> Counts | Matrix:
         raise DataError("X must be a matrix of numbers, rows x columns; some of its entries are none.") from None
     if values.ndim != 2:
         raise DataError(f"X must be a matrix, rows x columns; got shape {values.shape}.")
-    return Matrix(values, *names)
-
-
-def _names(index: Any) -> np.ndarray | None:
-    """Names from a pandas index; the default index, which only numbers, gives none."""
-    is_default = type(index).__name__ == "RangeIndex"
-    return None if is_default else np.array([str(name) for name in index], dtype=object)
+    return Matrix(values, rows, columns)

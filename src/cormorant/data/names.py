@@ -13,6 +13,27 @@ from cormorant.data.errors import DataError
 Names = NDArray[np.object_] | None
 
 
+class Shaped:
+    """What has rows and columns."""
+
+    shape: tuple[int, int]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.shape[1]
+
+
+def index_names(index: Any) -> Any:
+    """Names from a pandas index; the default index, which only numbers, gives none."""
+    return None if type(index).__name__ == "RangeIndex" else index
+
+
 def checked_names(names: Any, length: int, what: str) -> Names:
     """An own array of Python strings (no padding to the longest), or None."""
     if names is None:

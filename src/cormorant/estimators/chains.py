@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cormorant._words import counted
 from cormorant.backends.scanning import LARGEST
@@ -285,6 +286,12 @@ def are_found(samples: list[Sample], reference: list[Sample]) -> np.ndarray:
     """Which components of a chain, already matched, hold the columns that their counterparts hold (a mask)."""
     ours, theirs = (sum((s.counts for s in chain[1:]), chain[0].counts) for chain in (samples, reference))
     return are_alike(ours, theirs)
+
+
+def alike_to_the_first(tables: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """For each chain after the first the components whose atoms, columns x components, are like the first's (masks)."""
+    first, *others = map(sparse.csr_matrix, tables)
+    return [are_alike(other, first) for other in others]
 
 
 def are_alike(ours: Any, theirs: Any) -> np.ndarray:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
-from cormorant.estimators.chains import are_alike, pooled_correlation
+from cormorant.estimators.chains import alike_to_the_first, pooled_correlation
 from cormorant.inference.features.state import FeatureGlobals
 from cormorant.inference.samples import matching
 from cormorant.measures import component_correlation
@@ -28,5 +27,4 @@ def mean_atoms(samples: list[FeatureGlobals]) -> np.ndarray:
 def sampled_correlation(chains: list[list[FeatureGlobals]]) -> np.ndarray:
     """Mean of rho over the samples of all chains, already matched, and the ends of its 90% interval: 3 x T x T."""
     draws = [np.stack([component_correlation(g.locations) for g in chain]) for chain in chains]
-    first, *others = (sparse.csr_matrix(mean_atoms(chain)) for chain in chains)
-    return pooled_correlation(draws, [are_alike(other, first) for other in others])
+    return pooled_correlation(draws, alike_to_the_first(map(mean_atoms, chains)))

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from cormorant.estimators.chains import Run, are_alike, collectors_of, pooled_correlation, side_by_side
+from cormorant.estimators.chains import Run, alike_to_the_first, collectors_of, pooled_correlation, side_by_side
 from cormorant.estimators.parameters import B0_ROWS, Chains
 from cormorant.estimators.starts import prepare
 from cormorant.inference import fit as loop
@@ -117,5 +116,4 @@ def sampled_correlation(chains: list[list[ThinnedGlobals]], covariance: np.ndarr
 
 def counterparts(chains: list[list[ThinnedGlobals]]) -> list[np.ndarray]:
     """For each chain after the first, which components of the first it has found, too (masks)."""
-    first, *others = (sparse.csr_matrix(mean_atoms(chain)) for chain in chains)
-    return [are_alike(other, first) for other in others]
+    return alike_to_the_first(map(mean_atoms, chains))
