@@ -265,9 +265,9 @@ def resolve_batch_size(batch_size: Any, n_rows: int, starts_chain: bool = False)
 
 
 def resolve_validation_rows(validation: Any, n_rows: int) -> int:
-    """Rows kept aside to stop and to choose by: 5% (50 to 500), none of fewer than 200 rows."""
+    """Rows kept aside to stop and to choose by: 5% (50 to 1,000), none of fewer than 200 rows."""
     if validation == "auto":
-        return 0 if n_rows < 200 else min(500, max(50, n_rows // 20))
+        return 0 if n_rows < 200 else min(1000, max(50, n_rows // 20))
     check_validation(validation)
     if isinstance(validation, float | np.floating):
         return max(1, int(validation * n_rows))

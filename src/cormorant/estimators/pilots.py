@@ -9,11 +9,12 @@ vary more than Poisson counts do (cells and their genes), chains may predict wor
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from cormorant.data import Counts
 from cormorant.estimators.chains import Run
 from cormorant.inference.fit import Outcome
 from cormorant.inference.gibbs import Gibbs
@@ -22,6 +23,7 @@ from cormorant.inference.predictive import SampledPosterior, Validation, entry_p
 logger = logging.getLogger("cormorant")
 Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilities of the entries to predict
 PILOTS = 2  # chains of each size, before there is a choice
+MOST_OF_A_GAIN = 0.99  # of the square of what m chains can gain at most: there their variance would be infinite
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
 
 
@@ -76,11 +78,14 @@ def choose(
         pass
     if len(predicted) < len(contenders):  # interrupted: the first chains are kept
         return Choice(first.first, pilots[0] if pilots else [], interrupted=True)
-    sets = [[i] for i in range(len(contenders))] + ([[0, 1]] if len(contenders) > 1 and n_chains > 1 else [])
-    promised = [forecast(validation, [predicted[i] for i in chosen], n_chains) for chosen in sets]
+    options = [{i: n_chains} for i in range(len(contenders))]
+    if len(contenders) > 1 and n_chains > 1:
+        options.append({0: n_chains - n_chains // 2, 1: n_chains // 2})
+    promised = [forecast(validation, predicted, shares) for shares in options]
     best = int(np.argmin(promised))
-    shares = {i: n_chains // len(sets[best]) + (n < n_chains % len(sets[best])) for n, i in enumerate(sets[best])}
-    begun = Choice(contenders[sets[best][0]].first, [run for i, share in shares.items() for run in pilots[i][:share]])
+    shares = options[best]
+    runs = [run for i, share in shares.items() for run in pilots[i][:share]]
+    begun = Choice(contenders[min(shares)].first, runs)
     start = min((contender.first for contender in contenders), key=lambda outcome: outcome.best)
     if go_on is not None and promised[best] >= CLOSE * start.best:
         end = go_on(start)
@@ -110,16 +115,33 @@ def predict(validation: Validation, gibbs: Gibbs, runs: Sequence[Run]) -> Predic
     return [[entry_probabilities(p, seen, test) for p in posteriors] for seen, test in validation.splits]
 
 
-def forecast(validation: Validation, predicted: Sequence[Predicted], n_chains: int) -> float:
-    """Perplexity of the rows kept aside by the mean of ``n_chains`` chains, by a few of each size.
+def forecast(validation: Validation, predicted: Sequence[Predicted], shares: Mapping[int, int]) -> float:
+    """Perplexity of the rows kept aside by the mean of more chains, so many of each size (``shares``), by the first few.
 
-    The mean log probability by m chains together rises like its limit - c / m, as a variance falls.
+    What a chain of size i gives an entry scatters about its mean like a lognormal variable, of relative variance r_i.
+    Then the mean of m_i chains of each size, which have the shares w_i of all, has
+
+        E log p = log E p - log(1 + R) / 2,      R = sum_i w_i^2 r_i / m_i,
+
+    and r_i is known from what averaging the first few of them gains.
     """
+    weights = np.array(list(shares.values())) / sum(shares.values())
     logs = []
     for number, (_, test) in enumerate(validation.splits):
-        each = [p for of_one_size in predicted for p in of_one_size[number]]
-        alone, together = np.mean([mean_log(p, test) for p in each]), mean_log(np.mean(each, axis=0), test)
-        m = len(each)
-        c = (together - alone) / (1.0 - 1.0 / m) if m > 1 else 0.0
-        logs.append(together + c * (1.0 / m - 1.0 / n_chains))
+        few = [predicted[i][number] for i in shares]
+        together = mean_log(weights @ [np.mean(chains, axis=0) for chains in few], test)
+        variance = weights**2 * [relative_variance(chains, test) for chains in few]
+        left = [variance @ (1.0 / np.array(m)) for m in ([len(chains) for chains in few], list(shares.values()))]
+        logs.append(together + 0.5 * (np.log1p(left[0]) - np.log1p(left[1])))
     return float(np.exp(-np.mean(logs)))
+
+
+def relative_variance(chains: Sequence[np.ndarray], test: Counts) -> float:
+    """r of the probabilities that single chains give an entry, by what their mean gains over each of them.
+
+    log(1 + r) / 2 - log(1 + r / m) / 2 is the gain of m chains, which is below log(m) / 2 however far they are apart.
+    """
+    m = len(chains)
+    gain = mean_log(np.mean(chains, axis=0), test) - np.mean([mean_log(p, test) for p in chains])
+    ratio = min(np.exp(2.0 * gain), MOST_OF_A_GAIN * m)
+    return float((ratio - 1.0) / (1.0 - ratio / m)) if m > 1 else 0.0
