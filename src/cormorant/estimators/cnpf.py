@@ -43,8 +43,8 @@ class CNPF(Factorization):
         tol: Smallest relative improvement of what is watched that counts as one.
         patience: Checks without an improvement before the fit stops.
         stopping: "validation" (perplexity of rows kept aside), "bound", or "auto": validation if rows are kept aside.
-        validation: Rows kept aside, to stop by and to choose by: a number, a fraction, or "auto" (5%, at most 1,000; none
-            of fewer than 200 rows).
+        validation: Rows kept aside, to stop by and to choose by: a number, a fraction, or "auto" (5%, at most 1,000;
+            none of fewer than 200 rows).
         n_chains: Chains of the sampler; predictions average over all. None: 8, fewer (at least 2) for
             large data.
         n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 40 for large data;

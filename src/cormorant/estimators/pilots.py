@@ -116,7 +116,7 @@ def predict(validation: Validation, gibbs: Gibbs, runs: Sequence[Run]) -> Predic
 
 
 def forecast(validation: Validation, predicted: Sequence[Predicted], shares: Mapping[int, int]) -> float:
-    """Perplexity of the rows kept aside by the mean of more chains, so many of each size (``shares``), by the first few.
+    """Perplexity of the rows kept aside by the mean of more chains, so many (``shares``) of each size, by a few.
 
     What a chain of size i gives an entry scatters about its mean like a lognormal variable, of relative variance r_i.
     Then the mean of m_i chains of each size, which have the shares w_i of all, has
