@@ -16,7 +16,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 TERMS = 3  # gammas drawn one by one in a Polya-Gamma variable; the rest of the series is drawn as one variable
 MANY = 1e4  # variance of a number of tables from which on it is drawn as a rounded normal variable
-FAR = 1e-4  # PG(b, c) is inverse Gaussian up to b e^-c in the logarithm of its Laplace transform: below this, drawn so
+FAR = 1e-4  # PG(b, c) is drawn as inverse Gaussian where that is off by less: see `polya_gamma`
 
 
 @inner
@@ -174,26 +174,27 @@ def tables(s, n, w):
 
 
 @inner
-def _inverse_gaussian(s, mean, shape):
+def _inverse_gaussian(s, mean, spread):
+    """With this mean and variance spread * mean^2; an infinite spread leaves nothing of it but zero."""
     z = normal(s)
-    y = mean * z * z / (2.0 * shape)
-    # The smaller root of the chi-square relation, without cancellation.
-    x = mean / (1.0 + y + math.sqrt(y * (2.0 + y)))
-    return x if uniform(s) * (mean + x) <= mean else mean * mean / x
+    y = 0.5 * spread * z * z
+    root = 1.0 + y + math.sqrt(y * (2.0 + y))  # of the chi-square relation; the other is its inverse
+    return mean / root if uniform(s) * (1.0 + root) <= root else mean * root
 
 
 @inner
 def polya_gamma(s, b, c):
-    """PG(b, c) = sum_j Gamma(b) / (2 pi^2 ((j - 1/2)^2 + (c / 2 pi)^2)), j = 1, 2, ...
+    """PG(b, c) = sum_j Gamma(b) / (2 pi^2 ((j - 1/2)^2 + (c / 2 pi)^2)), j = 1, 2, ...; zero for b = 0.
 
-    cosh(z) is e^z / 2 for large z, which makes PG(b, c) inverse Gaussian for large c. Otherwise the first terms are
-    drawn one by one and the rest of the series as one inverse Gaussian with its mean and variance, which are the
-    whole's less the first terms'. (An inverse Gaussian shares the rest's behaviour near zero, and its third cumulant
-    is closer than a gamma's.)
+    cosh(z) is e^z / 2 for large z, which makes PG(b, c) inverse Gaussian for large c: the logarithm of its Laplace
+    transform is off by b e^-c at most, and its mean by 2 e^-c of itself, which counts where b is small. Otherwise the
+    first terms are drawn one by one and the rest of the series as one inverse Gaussian with its mean and variance,
+    which are the whole's less the first terms'. (An inverse Gaussian shares the rest's behaviour near zero, and its
+    third cumulant is closer than a gamma's.)
     """
     c = abs(c)
-    if b * math.exp(-c) < FAR:
-        return _inverse_gaussian(s, b / (2.0 * c), 0.25 * b * b)
+    if max(b, 1.0) * math.exp(-c) < FAR:
+        return _inverse_gaussian(s, b / (2.0 * c), 2.0 / (b * c))
     if c > 1e-2:
         t = math.tanh(0.5 * c)
         mean = t / (2.0 * c)
@@ -207,4 +208,4 @@ def polya_gamma(s, b, c):
         total += scale * gamma(s, b)
         mean -= scale
         variance -= scale * scale
-    return total + _inverse_gaussian(s, b * mean, b * b * mean * mean * mean / variance)
+    return total + _inverse_gaussian(s, b * mean, variance / (b * mean * mean))

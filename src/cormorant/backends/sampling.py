@@ -2,7 +2,7 @@
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
 from `random`, `search`, `vectors` and `logistic` is not looked at: a change there needs a change here (this number
-will do): 9.
+will do): 10.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 import numpy as np
 
 from cormorant.backends import random, scanning, stacks
-from cormorant.backends.compiled import Threads, compiled
+from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.logistic import exp_negative, log_positive
 from cormorant.backends.scanning import CountTable
 from cormorant.backends.search import ZERO, find, room, sum_up
@@ -20,6 +20,31 @@ from cormorant.backends.vectors import pad
 
 TOGETHER = 16  # entries of a row whose sums are made at a time
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
+
+
+@inner
+def _share_out(s, left, x, a, shares):
+    """Many counts at a time: component k takes Binomial(left, x_k a_k / sum_j>=k x_j a_j) of what is left.
+
+    The sums are made from the far end, in double precision: what is left of a sum after a large share has been taken
+    away is rounding, and would go to shares that are small, or none. The last share above zero takes all that is left.
+    """
+    last, rest = 0, np.empty(len(shares))
+    total = 0.0
+    for k in range(len(shares) - 1, -1, -1):
+        shares[k] = 0
+        if total == 0.0:
+            last = k
+        total += np.float64(x[k]) * np.float64(a[k])
+        rest[k] = total
+    for k in range(last):
+        q = np.float64(x[k]) * np.float64(a[k])
+        if q > 0.0:
+            shares[k] = random.binomial(s, left, q / rest[k])
+            left -= shares[k]
+            if left == 0:
+                return
+    shares[last] = left
 
 
 @compiled
@@ -30,6 +55,7 @@ def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c
     """
     n_components, by_column = n.shape[1], len(c) > 0
     sums, normaliser = room(TOGETHER, atoms), np.zeros(TOGETHER, np.float32)
+    shares = np.empty(n_components, np.int64)
     for u in range(first, last):
         s = random.stream(seed, ids[u])
         for begin in range(indptr[u], indptr[u + 1], TOGETHER):
@@ -48,16 +74,11 @@ def _draw_counts(first, last, indptr, indices, counts, x, atoms, seed, ids, n, c
                         if by_column:
                             c[i, k] += 1
                 else:
+                    _share_out(s, left, x[u], atoms[i], shares)
                     for k in range(n_components):
-                        q = x[u, k] * atoms[i, k]
-                        share = left if k == n_components - 1 else random.binomial(s, left, min(q / z, 1.0))
-                        n[u, k] += share
+                        n[u, k] += shares[k]
                         if by_column:
-                            c[i, k] += share
-                        left -= share
-                        z -= q
-                        if left == 0:
-                            break
+                            c[i, k] += shares[k]
 
 
 @compiled
@@ -115,7 +136,7 @@ def _content(indptr, indices, counts, out):
 
 
 class Sampling:
-    """The draws, over threads. A ``seed`` (64 bits) and a row's id, by default its number, decide each."""
+    """The draws, over threads. A ``seed`` (63 bits) and a row's id, by default its number, decide each."""
 
     def __init__(self, threads: Threads):
         self.threads = threads

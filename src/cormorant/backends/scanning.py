@@ -2,7 +2,7 @@
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
 from `random`, `search`, `vectors` and `prefetch` is not looked at: a change there needs a change here (this number
-will do): 6.
+will do): 7.
 """
 
 from __future__ import annotations
