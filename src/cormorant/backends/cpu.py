@@ -100,9 +100,10 @@ def _allocate(
 
 @compiled
 def _column_totals(first, last, offsets, rows, ratio, theta, atoms, out):
-    """c_ik = a_ik sum_u ratio_ui theta_uk: products and sums in double precision, which takes no longer than single.
+    """c_ik = a_ik sum_u ratio_ui theta_uk, products and sums in double precision.
 
-    (``float`` of a single-precision number stays one inside compiled functions.)
+    (``float`` of a single-precision number stays one inside compiled functions.) With 50 components that is 7% faster
+    than products in single precision, with 200 it is 12% slower, of what is a fiftieth of an epoch.
     """
     n_components = theta.shape[1]
     total = np.empty(n_components)
