@@ -5,7 +5,9 @@ Steps are compared with theirs in `test_twins`, draws in `test_drawn_twins`.
 
 import importlib
 import pkgutil
+import re
 from functools import cache
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -121,6 +123,9 @@ def test_every_compiled_function_has_a_twin():
                 found.add(value)
     assert {f"{f.__module__}.{f.__name__}" for f in found - TWINS.keys()} == set()
     assert len(found) == len(TWINS)
+    package = Path(backends.__file__).parents[1]
+    elsewhere = [path for path in package.rglob("*.py") if path.parent.name != "backends"]
+    assert [path.name for path in elsewhere if re.search(r"^\s*(import|from) numba", path.read_text(), re.M)] == []
 
 
 @cache
