@@ -133,14 +133,17 @@ def test_entry_rates_equal_twin_and_product(dtype):
     assert_allclose(got, (x @ atoms.T)[rows, indices], rtol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("per_row", [False, True])
-def test_logistic_bound_equals_twin(per_row):
+def test_logistic_bound_equals_twin(per_row, dtype):
+    """The variances come in the precision of the covariances that they are made from."""
     rng = np.random.default_rng(3)
     mean, variance = rng.normal(0, 5, (11, 4)), rng.gamma(0.5, 3.0, (11, 4))
     mean[:4] = np.array([-700.0, 700.0, 0.0, 1e-7])[:, None]
     variance[:3] = 0.0
     log_rate = rng.normal(0, 2, (11, 4) if per_row else 4) * 1.0
     log_rate[..., 0] = 0.0  # with the zero mean: eta = c = 0
+    variance = variance.astype(dtype)
     got = cpu.CpuBackend().logistic_bound(mean, variance, log_rate)
     for array, twin in zip(got, numpy_reference.logistic_bound(mean, variance, log_rate), strict=True):
         assert_allclose(array, twin, rtol=1e-13, atol=1e-14)
@@ -329,14 +332,15 @@ def test_n_jobs_means_what_scikit_learn_says():
 
 
 class TestSoftplusAverages:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("rows_of_rate", [None, 9])
-    def test_equals_twin(self, rows_of_rate):
+    def test_equals_twin(self, rows_of_rate, dtype):
         rng = np.random.default_rng(5)
         mean, variance = rng.normal(0.0, 8.0, (9, 4)), rng.gamma(1.0, 3.0, (9, 4))
         mean[0, 0], mean[0, 1], variance[1] = -200.0, 200.0, 0.0
         log_rate = rng.normal(size=4 if rows_of_rate is None else (rows_of_rate, 4))
         nodes, weights = np.polynomial.hermite_e.hermegauss(7)
-        arguments = (mean, variance, log_rate, nodes, weights / weights.sum())
+        arguments = (mean, variance.astype(dtype), log_rate, nodes, weights / weights.sum())
         found = cpu.CpuBackend(2).softplus_averages(*arguments)
         # The curvature of log r is a difference of two nearly equal numbers where F is far below zero.
         assert_allclose(found, numpy_reference.softplus_averages(*arguments), rtol=1e-10, atol=1e-10)

@@ -102,7 +102,7 @@ def softplus_averages(mean, variance, log_rate, nodes, weights):
 
     log r, log(1 + A r), r / (1 + A r), (log r)', -(log r)'', (log(1 + A r))' and (log(1 + A r))''.
     """
-    spread, rate = np.sqrt(np.maximum(variance, 0.0)), np.exp(log_rate)
+    spread, rate = np.sqrt(np.maximum(variance, 0.0), dtype=np.float64), np.exp(log_rate)
     averages = np.zeros((7, *mean.shape))
     for node, weight in zip(nodes, weights, strict=True):
         averages += weight * softplus_terms(rate, *softplus(mean + node * spread))
