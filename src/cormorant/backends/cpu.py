@@ -103,7 +103,7 @@ def _column_totals(first, last, offsets, rows, ratio, theta, atoms, out):
     """c_ik = a_ik sum_u ratio_ui theta_uk, products and sums in double precision.
 
     (``float`` of a single-precision number stays one inside compiled functions.) With 50 components that is 7% faster
-    than products in single precision, with 200 it is 12% slower, of what is a fiftieth of an epoch.
+    than products in single precision, with 200 it is 12% slower, of what is 2 to 3% of a fit.
     """
     n_components = theta.shape[1]
     total = np.empty(n_components)
