@@ -87,6 +87,7 @@ def test_scan(kind, n_components):
     indptr, indices = np.concatenate([[0], np.cumsum(lengths)]), rng.integers(0, n_columns, lengths.sum())
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 8, len(indices)))])
     w, factor = rng.gamma(0.5, size=n_components), np.exp(rng.normal(0, 6, (30, n_components)))
+    w[1:3] = factor[:5, 2:] = 0.0  # what has no weight, or no factor, is kept just visible
     z = rng.integers(0, n_components, offsets[-1]).astype(np.uint16)
     atoms = None if kind == "learning" else rng.gamma(0.3, size=(n_columns, n_components))
     n, c = np.zeros((30, n_components)), np.zeros((n_columns, n_components))

@@ -116,29 +116,34 @@ def test_column_totals_equal_twin(dtype, n_components):
     offsets, rows, order = by_column(indptr, indices, len(atoms))
     got = cpu.CpuBackend().column_totals(offsets, rows, ratio[order], theta, atoms)
     assert got.dtype == np.float64
-    assert_allclose(got, numpy_reference.column_totals(offsets, rows, ratio[order], theta, atoms), rtol=1e-6)
+    assert_allclose(got, numpy_reference.column_totals(offsets, rows, ratio[order], theta, atoms), rtol=1e-12)
     dense = np.zeros(atoms.shape)  # straight from the definition
     for u, i, r in zip(rows, np.repeat(np.arange(len(atoms)), np.diff(offsets)), ratio[order], strict=True):
         dense[i] += float(r) * theta[u].astype(float) * atoms[i]
-    assert_allclose(got, dense, rtol=1e-6 if dtype is np.float32 else 1e-12)
+    assert_allclose(got, dense, rtol=1e-12)
 
 
-def test_entry_rates_equal_twin_and_product():
-    indptr, indices, _, atoms, _, x, _ = draw_problem(np.float64)
-    got = cpu.CpuBackend().entry_rates(indptr, indices, np.exp(x), atoms)
-    assert_allclose(got, numpy_reference.entry_rates(indptr, indices, np.exp(x), atoms), rtol=1e-13)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entry_rates_equal_twin_and_product(dtype):
+    indptr, indices, _, atoms, _, x, _ = draw_problem(dtype)
+    x, tolerance = np.exp(x).astype(dtype), 1e-13 if dtype is np.float64 else 1e-6
+    got = cpu.CpuBackend().entry_rates(indptr, indices, x, atoms)
+    assert_allclose(got, numpy_reference.entry_rates(indptr, indices, x, atoms), rtol=tolerance)
     rows = np.repeat(np.arange(len(x)), np.diff(indptr))
-    assert_allclose(got, (np.exp(x) @ atoms.T)[rows, indices], rtol=1e-13)
+    assert_allclose(got, (x @ atoms.T)[rows, indices], rtol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("per_row", [False, True])
-def test_logistic_bound_equals_twin(per_row):
+def test_logistic_bound_equals_twin(per_row, dtype):
+    """The variances come in the precision of the covariances that they are made from."""
     rng = np.random.default_rng(3)
     mean, variance = rng.normal(0, 5, (11, 4)), rng.gamma(0.5, 3.0, (11, 4))
     mean[:4] = np.array([-700.0, 700.0, 0.0, 1e-7])[:, None]
     variance[:3] = 0.0
     log_rate = rng.normal(0, 2, (11, 4) if per_row else 4) * 1.0
     log_rate[..., 0] = 0.0  # with the zero mean: eta = c = 0
+    variance = variance.astype(dtype)
     got = cpu.CpuBackend().logistic_bound(mean, variance, log_rate)
     for array, twin in zip(got, numpy_reference.logistic_bound(mean, variance, log_rate), strict=True):
         assert_allclose(array, twin, rtol=1e-13, atol=1e-14)
@@ -162,6 +167,18 @@ def test_stacks_equal_twins(size, n):
     for u in range(min(n, 3)):
         law = stats.multivariate_normal(mean[u], numpy_reference.unpack(covariance[u], size))
         assert got[u] - 0.5 * size * np.log(2 * np.pi) == pytest.approx(law.logpdf(at[u]), rel=1e-8)
+
+
+def test_stacks_in_single_precision_equal_twins():
+    """Matrices in single precision, vectors in double: sums are made in the first."""
+    precision, linear, at = draw_stack(LANES + 3, 7)
+    backend, single = cpu.CpuBackend(), precision.astype(np.float32)
+    mean, covariance = backend.gaussian_moments(single, linear)
+    assert (mean.dtype, covariance.dtype) == (np.float64, np.float32)
+    for got, twin in zip((mean, covariance), numpy_reference.gaussian_moments(precision, linear), strict=True):
+        assert_allclose(got, twin, rtol=1e-4, atol=1e-5 * np.abs(twin).max())
+    got = backend.gaussian_log_densities(single, linear, at)
+    assert_allclose(got, numpy_reference.gaussian_log_densities(precision, linear, at), rtol=1e-5)
 
 
 def draw_stack(n, size):
@@ -315,14 +332,15 @@ def test_n_jobs_means_what_scikit_learn_says():
 
 
 class TestSoftplusAverages:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("rows_of_rate", [None, 9])
-    def test_equals_twin(self, rows_of_rate):
+    def test_equals_twin(self, rows_of_rate, dtype):
         rng = np.random.default_rng(5)
         mean, variance = rng.normal(0.0, 8.0, (9, 4)), rng.gamma(1.0, 3.0, (9, 4))
         mean[0, 0], mean[0, 1], variance[1] = -200.0, 200.0, 0.0
         log_rate = rng.normal(size=4 if rows_of_rate is None else (rows_of_rate, 4))
         nodes, weights = np.polynomial.hermite_e.hermegauss(7)
-        arguments = (mean, variance, log_rate, nodes, weights / weights.sum())
+        arguments = (mean, variance.astype(dtype), log_rate, nodes, weights / weights.sum())
         found = cpu.CpuBackend(2).softplus_averages(*arguments)
         # The curvature of log r is a difference of two nearly equal numbers where F is far below zero.
         assert_allclose(found, numpy_reference.softplus_averages(*arguments), rtol=1e-10, atol=1e-10)

@@ -9,9 +9,8 @@ from scipy.special import expit, logit
 
 from cormorant.backends.compiled import Threads
 from cormorant.backends.cpu import CpuBackend
-from cormorant.backends.features import column_products, draw_features, solve_probabilities
+from cormorant.backends.features import draw_features
 from cormorant.inference import fit as loop
-from cormorant.inference.features.likelihoods import packed_products
 from cormorant.inference.features.start import rarer
 from cormorant.inference.features.state import FeatureGlobals, Table, as_rows, extended
 from cormorant.inference.features.structured import FeatureStructured, View
@@ -165,23 +164,3 @@ def test_drawn_probabilities_are_the_conditionals(likelihood):
         gain = [(log_density(likelihood, y, extended(v) @ atoms, 0.7) * observed).sum(axis=1) for v in (on, off)]
         np.testing.assert_allclose(logit(p[:, k]), eta[:, k] + gain[0] - gain[1], rtol=1e-6, atol=1e-6)
         at[:, k] = z[:, k]
-
-
-def test_column_products_agree_with_the_twin():
-    rng = np.random.default_rng(5)
-    z, weights = (rng.random((N, T)) < 0.4).astype(float), rng.random((N, COLUMNS))
-    np.testing.assert_allclose(column_products(Threads(2), z, weights), weights.T @ packed_products(z), rtol=1e-12)
-
-
-def test_solved_probabilities_agree_with_the_twin():
-    rng = np.random.default_rng(6)
-    linear, eta, rho = rng.normal(size=(N, T + 1)), rng.normal(size=(N, T)), rng.random((N, T))
-    factor = rng.normal(size=(N, T + 1, T + 1))
-    products = factor @ factor.transpose(0, 2, 1)
-    expected = rho.copy()
-    for k in range(T):
-        r = extended(expected)
-        r[:, k + 1] = 0.0
-        pull = linear[:, k + 1] - (products[:, k + 1] * r).sum(axis=1) - 0.5 * products[:, k + 1, k + 1]
-        expected[:, k] = expit(eta[:, k] + pull)
-    np.testing.assert_allclose(solve_probabilities(Threads(1), linear, products, eta, rho, 1), expected, rtol=1e-10)

@@ -1,10 +1,13 @@
 """The sampler's functions are compiled by another process, which leaves nothing of them to compile here."""
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numba
 import pytest
 
 from cormorant.inference import ahead
@@ -36,6 +39,36 @@ def test_a_sweep_finds_everything_compiled(tmp_path):
     assert (before, after) == (False, True)
     if ahead.resolve_jobs(-1) > 1:
         assert compiled_here == []
+
+
+SOURCE = """
+from cormorant.backends.compiled import compiled
+
+@compiled
+def double(x):
+    return {}
+"""
+
+
+def test_what_an_older_version_left_behind_does_not_count(tmp_path, monkeypatch):
+    """Of our files, or of Numba: the index is there, but all would be compiled again while the user waits."""
+
+    def installed(expression):
+        (tmp_path / "kernels.py").write_text(SOURCE.format(expression))
+        spec = importlib.util.spec_from_file_location("kernels", tmp_path / "kernels.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.double
+
+    first = installed("x + x")
+    assert not ahead.is_kept(first)
+    assert first(2.0) == 4.0
+    assert ahead.is_kept(first)
+    assert ahead.is_kept(installed("x + x"))  # as another process would find it
+    assert not ahead.is_kept(installed("2.0 * x"))
+    monkeypatch.setattr(numba, "__version__", "0.0.1")
+    assert not ahead.is_kept(installed("x + x"))
+    assert list(Path(first.stats.cache_path).glob("*.nbi"))  # it has been there all the time
 
 
 def test_nothing_is_started_for_nothing(monkeypatch):

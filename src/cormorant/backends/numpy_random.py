@@ -42,12 +42,12 @@ def word(s):
 
 
 def unit(word):
-    """The upper 53 bits as a number in (0, 1)."""
+    """The upper 53 bits as a number in (0, 1]."""
     return ((word >> 11) + 0.5) * 2.0**-53
 
 
 def uniform(s):
-    """Uniform on (0, 1)."""
+    """Uniform on (0, 1]."""
     return unit(word(s))
 
 

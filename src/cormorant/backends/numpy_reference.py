@@ -28,18 +28,27 @@ def allocate(indptr, indices, counts, atoms, weights, log_scale, n, sweeps, zero
     theta, ratio = np.empty_like(n), np.empty(len(indices), atoms.dtype)
     for u in range(len(n)):
         row = slice(indptr[u], indptr[u + 1])
-        a, y = atoms[indices[row]], counts[row]
         for _ in range(sweeps):
-            shape = weights + n[u]
-            log_theta = (np.log(shape) if zero_order else digamma(shape)) + log_scale[u]
-            theta[u] = np.maximum(np.exp(log_theta - log_theta.max()), floor)
-            ratio[row] = y / (a @ theta[u])
-            n[u] = theta[u] * (ratio[row] @ a)
+            theta[u] = propensities(weights + n[u], log_scale[u], zero_order, floor)
+            ratio[row], total = share_row(atoms[indices[row]], counts[row], theta[u])
+            n[u] = theta[u] * total
     return n, theta, ratio
 
 
+def propensities(shape, log_scale, zero_order, floor):
+    """theta_k = exp(E log x_k), or (E x_k) to zeroth order, with the largest taken out."""
+    log_theta = (np.log(shape) if zero_order else digamma(shape)) + log_scale
+    return np.maximum(np.exp(log_theta - log_theta.max()), floor)
+
+
+def share_row(atoms, counts, theta):
+    """y_j / sum_k theta_k a_jk of each of a row's entries, and sum_j of that times a_jk."""
+    ratio = counts / (atoms @ theta)
+    return ratio, ratio @ atoms
+
+
 def column_totals(offsets, rows, ratio, theta, atoms):
-    """Expected counts c_ik = sum_u y_ui phi_uik, the entries sorted by column."""
+    """Expected counts c_ik = sum_u y_ui phi_uik, the entries sorted by column; in double precision."""
     out = np.empty((len(atoms), theta.shape[1]))
     for i in range(len(atoms)):
         entries = slice(offsets[i], offsets[i + 1])
@@ -57,11 +66,16 @@ def logistic_bound(mean, variance, log_rate):
     """With eta = F + log rate and c^2 = E eta^2: (E eta + c)/2 + log(1 + exp(-c)), its slope and its curvature in F."""
     eta = mean + log_rate
     c = np.sqrt(eta**2 + np.maximum(variance, 0.0))
-    curvature = np.where(c < 1e-5, 0.25, np.tanh(c / 2) / np.maximum(2 * c, 1e-300))
+    curvature = half_tanh(c)
     # 1/2 + curvature eta, written without cancellation for eta far below zero.
     spread = np.maximum(variance, 0.0) / np.maximum(c + abs(eta), 1e-300)
     least = np.exp(-c) / (1 + np.exp(-c)) + curvature * spread
     return (eta + c) / 2 + np.log1p(np.exp(-c)), np.where(eta < 0, least, 1 - least), curvature
+
+
+def half_tanh(c):
+    """tanh(c / 2) / (2 c), which is 1/4 at zero."""
+    return np.where(c < 1e-5, 0.25, np.tanh(c / 2) / np.maximum(2 * c, 1e-300))
 
 
 def logistic(mean, log_rate):
@@ -88,28 +102,25 @@ def softplus_averages(mean, variance, log_rate, nodes, weights):
 
     log r, log(1 + A r), r / (1 + A r), (log r)', -(log r)'', (log(1 + A r))' and (log(1 + A r))''.
     """
-    spread, rate = np.sqrt(np.maximum(variance, 0.0)), np.exp(log_rate)
+    spread, rate = np.sqrt(np.maximum(variance, 0.0), dtype=np.float64), np.exp(log_rate)
     averages = np.zeros((7, *mean.shape))
     for node, weight in zip(nodes, weights, strict=True):
-        field = mean + node * spread
-        r = np.maximum(np.logaddexp(0.0, field), 1e-300)
-        sigma = expit(field)
-        curve = np.exp(log_expit(field) + log_expit(-field))  # r'' = sigma (1 - sigma)
-        inverse = 1.0 / (1.0 + rate * r)
-        log_slope = sigma / r
-        one_slope = rate * sigma * inverse
-        averages += weight * np.stack(
-            [
-                np.log(r),
-                -np.log(inverse),
-                r * inverse,
-                log_slope,
-                log_slope**2 - curve / r,
-                one_slope,
-                rate * curve * inverse - one_slope**2,
-            ]
-        )
+        averages += weight * softplus_terms(rate, *softplus(mean + node * spread))
     return averages
+
+
+def softplus(field):
+    """r'' = sigma (1 - sigma), r' = sigma and r = log(1 + exp F), which is never zero."""
+    curve = np.exp(log_expit(field) + log_expit(-field))
+    return curve, expit(field), np.maximum(np.logaddexp(0.0, field), 1e-300)
+
+
+def softplus_terms(rate, curve, sigma, r):
+    """The seven functions of `softplus_averages` at one F."""
+    inverse = 1.0 / (1.0 + rate * r)
+    log_slope, one_slope = sigma / r, rate * sigma * inverse
+    log_curve, one_curve = log_slope**2 - curve / r, rate * curve * inverse - one_slope**2
+    return np.stack([np.log(r), -np.log(inverse), r * inverse, log_slope, log_curve, one_slope, one_curve])
 
 
 def gaussian_moments(precision, linear):

@@ -90,18 +90,19 @@ def scan(indptr, indices, offsets, z, n, factor, w, table, seed, atoms, a0, ids)
     is_fresh, n_components = z is None, n.shape[1]
     z = np.empty(offsets[-1], np.uint16) if is_fresh else z
     columns = table.cells if atoms is None else pad(atoms, np.float32)
-    divides = table is not None and not is_fresh
+
+    def totals():
+        """C_k + I a0, by which fresh counts and atoms that stay are not divided."""
+        return 1.0 if table is None or is_fresh else table.totals + a0 * len(columns)
+
     for u in range(len(n)):
-        s = random.stream(seed, ids[u])
-        totals = table.totals + a0 * len(columns) if divides else 1.0
-        top = ((w + n[u]) * (factor[u] / totals)).max()
+        s, top = random.stream(seed, ids[u]), ((w + n[u]) * (factor[u] / totals())).max()
         for j in range(indptr[u], indptr[u + 1]):
             for t in range(offsets[j], offsets[j + 1]):
                 if not is_fresh:
                     _move(n[u], table, indices[j], z[t], -1)
-                totals = table.totals + a0 * len(columns) if divides else 1.0
                 h = np.zeros((1, n_components), np.float32)
-                h[0] = np.maximum((w + n[u]) * (factor[u] / top / totals), LEAST)
+                h[0] = np.maximum((w + n[u]) * (factor[u] / top / totals()), LEAST)
                 weights = pad(h)[0] * (columns[indices[j]] + np.float32(a0))
                 z[t] = choose(s, weights, lambda k: k < n_components)
                 _move(None if is_fresh else n[u], table, indices[j], z[t], 1)

@@ -1,6 +1,7 @@
 """Compiled random draws with a stream for each row, so that results do not depend on threads or their order.
 
-A stream is an array of two 64-bit words (xoroshiro128+), made by ``stream(seed, row)``; every draw moves it on.
+A stream is an array of two 64-bit words (xoroshiro128+), made by ``stream(seed, row)``; every draw moves it on. Twins
+that draw the same are in `numpy_random`, under the same names.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ def _word(s):
 
 @inner
 def _unit(word):
-    """The upper 53 bits as a number in (0, 1): never 0, whose logarithm would be infinite."""
+    """The upper 53 bits as a number in (0, 1]: never 0, whose logarithm is infinite; all ones are rounded to 1."""
     return (float(word >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @inner
 def uniform(s):
-    """Uniform on (0, 1)."""
+    """Uniform on (0, 1]."""
     return _unit(_word(s))
 
 

@@ -136,7 +136,10 @@ def _content(indptr, indices, counts, out):
 
 
 class Sampling:
-    """The draws, over threads. A ``seed`` (63 bits) and a row's id, by default its number, decide each."""
+    """The draws, over threads. A ``seed`` (63 bits) and a row's id, by default its number, decide each.
+
+    The methods' twins are the functions of `numpy_sampling` of the same names.
+    """
 
     def __init__(self, threads: Threads):
         self.threads = threads

@@ -9,11 +9,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from cormorant.backends import scanning
+from cormorant.backends import logistic, sampling, scanning, stacks
 from cormorant.backends.compiled import resolve_jobs
 from cormorant.backends.select import select_backend
 from cormorant.data.convert import as_counts
@@ -25,6 +25,8 @@ from cormorant.inference.state import Hyperparameters
 from cormorant.models.cnpf import MODELS
 
 PATIENCE = 60.0  # seconds to wait for the other process at most
+# What a chain calls, one function of each file: where a file has changed, all of its functions are compiled again.
+CALLED: Any = (scanning.scan, sampling._draw_tables, stacks._draw, logistic.negative_binomial)
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,18 @@ def compile_ahead() -> Compilation:
 
 def _is_compiled() -> bool:
     """Whether the sampler has ever been called, here or by an earlier process."""
-    function = scanning.scan
-    if function.signatures:
+    return all(is_kept(function) for function in CALLED)
+
+
+def is_kept(function: Any) -> bool:
+    """Whether a function need not be compiled: it has been called here, or by a process with the same files and Numba.
+
+    Numba asks its index itself, since the files of an older version stay where they are: to it, an index of another
+    Numba or of other source is empty. Where nothing is ever kept, nothing could be compiled ahead.
+    """
+    if function.signatures or function.stats.cache_path is None:
         return True
-    folder = function.stats.cache_path
-    return folder is None or any(Path(folder).glob(f"*{function.__name__}-*.nbi"))  # None: nothing is ever kept
+    return bool(function._cache._cache_file._load_index())
 
 
 def sweep() -> None:
