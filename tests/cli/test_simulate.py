@@ -104,6 +104,7 @@ def test_from_the_prior(cormorant, tmp_path, model, options):
         (["--weight", "1e-300"], "at most; these give one of nan"),
         (["--model", "diln", "--row-total", "1e30"], "at most; these give one of 1e+30"),
         (["--model", "diln", "--df", "0.0001"], "at most; these give one of nan"),
+        (["--model", "thinned", "--row-total", "1e30"], "at most; these give one of"),
         (["--model", "ibp", "--likelihood", "poisson", "--atom-scale", "1e30"], "at most; these give one of"),
     ],
 )
