@@ -4,6 +4,8 @@ import pytest
 
 from cormorant.estimators import parameters
 
+pytest.register_assert_rewrite("contract_cases")
+
 
 @pytest.fixture(autouse=True, scope="session")
 def few_chains():

@@ -1,207 +1,46 @@
-"""The contract of every model of the registry, under every inference and every likelihood that it takes.
+"""The contract of every model of the registry, under every inference, likelihood and option that it takes.
 
-Models, schemes, likelihoods and options are those that the library lists, so that one that is added is tested here
-without being asked for; a new family fails `test_every_model_has_cases` until it has an entry in FAMILIES. What no
-class takes stands in REFUSED, and is tested too.
+Whoever has a batch size is fitted with all rows a step and with some. What is not taken is tested too.
 """
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from itertools import groupby, product
-from typing import Any
+from itertools import groupby
 
 import numpy as np
 import pytest
+from contract_cases import (
+    ALL_CASES,
+    CASES,
+    COLUMNS,
+    COMPONENTS,
+    COVARIATES,
+    FAMILIES,
+    NOT_TAKEN,
+    ROWS,
+    SHOWN,
+    SIZES,
+    Case,
+    assert_finite_and_shaped,
+    assert_same_numbers,
+    assert_same_predictions,
+    column_shares,
+    draw,
+    drawn,
+    fit,
+    fitted,
+    known,
+    predicted,
+    told_of_rows,
+    why_refused,
+)
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from cormorant.datasets import simulate, simulate_thinned
-from cormorant.datasets.features import simulate_features
-from cormorant.estimators import feature_parameters, load, registry
-from cormorant.estimators.parameters import ALLOCATIONS, DEFAULTS, FIELDS
-from cormorant.inference.tops import TOPS
-from cormorant.models.features import LIKELIHOODS
-from cormorant.models.kernels import KERNELS
+from cormorant.datasets.prior import NAMES, options_of
+from cormorant.estimators import load, registry
+from cormorant.models.cnpf import WITH_RATE
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
-
-# More rows than the 128 that a product takes at a time, so that two threads have something to share.
-ROWS, COLUMNS, COMPONENTS, DIMS, COVARIATES = 140, 12, 4, 2, 2
-SIZES = {
-    "n_components": COMPONENTS, "n_dims": DIMS, "max_epochs": 10, "n_starts": 1, "n_chains": 2, "n_samples": 2,
-    "random_state": 0,
-}  # fmt: skip
-OF_CHAINS = ("n_chains", "n_sweeps", "n_samples")  # refused by feature models that have none
-SHOWN = 12  # rows that predictions are made for
-
-
-@dataclass(frozen=True, eq=False)  # each is one of the lists below, and is told from the others by being another
-class Case:
-    """A model, and what it is told beside its sizes."""
-
-    name: str
-    settings: Mapping[str, Any]
-    has_covariates: bool = False
-
-    @property
-    def cls(self) -> Any:
-        return registry.ALL[self.name]
-
-    @property
-    def family(self) -> str:
-        return registry.family_of(self.name)
-
-    @property
-    def n_dims(self) -> int:
-        """Columns of `locations_`."""
-        if self.cls.model.needs_covariates:
-            return COVARIATES
-        if not self.cls.model.has_locations:
-            return 0
-        return 1 if self.settings.get("kernel") == "brownian" else DIMS
-
-    @property
-    def samples(self) -> bool:
-        return self.settings.get("inference", "gibbs") == "gibbs"
-
-    @property
-    def has_bound(self) -> bool:
-        """Whether the scheme has one; the zero-order allocation of counts only has something like it."""
-        if self.family == "counts" and self.settings["inference"] == "structured":
-            return self.settings["allocation"] == "digamma"
-        return not self.samples
-
-    def unfitted(self, **others: Any) -> Any:
-        own = self.cls().get_params()
-        every = {**SIZES, "n_sweeps": FAMILIES[self.family].n_sweeps}
-        refused = OF_CHAINS if self.family == "features" and not self.samples else ()
-        sizes = {name: size for name, size in every.items() if name in own and name not in refused}
-        return self.cls(**{**sizes, **self.settings, **others})
-
-    def __str__(self) -> str:
-        return "-".join(
-            [self.name, *map(str, self.settings.values()), *(["covariates"] if self.has_covariates else [])]
-        )
-
-
-@dataclass(frozen=True)
-class Family:
-    """What the models of a family are told, and what they must be able to say."""
-
-    ways: Callable[[], Iterator[dict[str, str]]]
-    draw: Callable[[Case, int], tuple[Any, np.ndarray | None]]  # data and covariates, given the case and a seed
-    n_sweeps: int
-    predictions: tuple[str, ...]
-    shapes: dict[str, tuple[int, ...]]  # of attributes that the other families lack
-
-
-def ways_of_counts() -> Iterator[dict[str, str]]:
-    for inference in DEFAULTS:
-        for allocation in ALLOCATIONS if inference == "structured" else ():
-            yield {"inference": inference, "allocation": allocation}
-        if inference != "structured":  # nobody else shares counts out in two ways
-            yield {"inference": inference}
-
-
-def ways_of_features() -> Iterator[dict[str, str]]:
-    for likelihood, inference in product(LIKELIHOODS, feature_parameters.INFERENCES):
-        yield {"likelihood": likelihood, "inference": inference}
-
-
-def draw_counts(case: Case, seed: int):
-    covariates = COVARIATES if case.has_covariates else 0
-    drawn = simulate(case.name, ROWS, COLUMNS, 3, DIMS, row_total=30.0, n_covariates=covariates, seed=seed)
-    return drawn.counts, drawn.covariates
-
-
-def draw_thinned(case: Case, seed: int):
-    drawn = simulate_thinned(ROWS, COLUMNS, 3, COVARIATES, row_total=30.0, seed=seed)
-    return drawn.counts, drawn.covariates
-
-
-def draw_features(case: Case, seed: int):
-    return simulate_features(case.name, case.settings["likelihood"], ROWS, COLUMNS, 3, DIMS, seed=seed).y, None
-
-
-PREDICTIONS_OF_COUNTS = ("transform", "column_probabilities", "score")
-FAMILIES = {
-    "counts": Family(
-        ways=ways_of_counts,
-        draw=draw_counts,
-        n_sweeps=6,
-        predictions=PREDICTIONS_OF_COUNTS,
-        shapes={
-            "components_shape_": (COMPONENTS, COLUMNS),
-            "components_rate_": (COMPONENTS,),
-            "sticks_": (COMPONENTS,),
-        },
-    ),
-    "thinned": Family(
-        ways=lambda: iter([{}]),  # there is but its sampler
-        draw=draw_thinned,
-        n_sweeps=6,
-        predictions=PREDICTIONS_OF_COUNTS,
-        shapes={
-            "intercepts_": (COMPONENTS,),
-            "covariate_effects_": (COMPONENTS, COVARIATES),
-            "covariate_effects_interval_": (2, COMPONENTS, COVARIATES),
-        },
-    ),
-    "features": Family(
-        ways=ways_of_features,
-        draw=draw_features,
-        n_sweeps=14,  # in the first ten z stays where it starts
-        predictions=("transform", "predict_mean", "impute", "score"),
-        shapes={"background_": (COLUMNS,)},
-    ),
-}
-
-# What is refused: models, settings, what is said. Everything else must fit.
-REFUSED = (
-    (("diln", "hdp"), {"inference": "mean-field"}, "is the paper's algorithm for Poisson factorisation"),
-    (
-        tuple(registry.FAMILIES["features"]),
-        {"likelihood": "poisson", "inference": "structured"},
-        "likelihood='poisson' is sampled",
-    ),
-)
-
-
-def why_refused(case: Case) -> str | None:
-    return next((why for names, settings, why in REFUSED if case.name in names and case.settings == settings), None)
-
-
-def every_way() -> list[Case]:
-    """Model x inference x likelihood; a family that has no entry has no cases."""
-    known = [name for name in registry.ALL if registry.family_of(name) in FAMILIES]
-    return [Case(name, way) for name in known for way in FAMILIES[registry.family_of(name)].ways()]
-
-
-OPTIONS = {"kernel": KERNELS, "field": FIELDS, "tuples": tuple(TOPS), "top": tuple(TOPS)}
-# Inference under each of them: a sampler, and a scheme whose bound can be watched.
-SCHEMES = ({"inference": "gibbs"}, {"inference": "structured", "allocation": "digamma"})
-
-
-def every_option() -> Iterator[Case]:
-    """Every value but the default of every option, of the first model that has it; covariates of all that take them."""
-    counts = registry.FAMILIES["counts"]
-    for option, values in OPTIONS.items():
-        name, default = next((name, own[option]) for name in counts if option in (own := counts[name]().get_params()))
-        for value, scheme in product(values, SCHEMES):
-            if value != default:
-                few = {"n_frequencies": 3} if value in ("rbf", "matern") else {}
-                yield Case(name, {**scheme, option: value, **few})
-    for name, scheme in product(counts, SCHEMES):
-        if counts[name].model.takes_covariates:
-            yield Case(name, scheme, has_covariates=True)
-
-
-WAYS = every_way()
-CASES = [case for case in WAYS if why_refused(case) is None]
-NOT_TAKEN = [case for case in WAYS if why_refused(case) is not None]
-ALL_CASES = [*CASES, *every_option()]
 
 
 def test_every_model_has_cases():
@@ -210,58 +49,13 @@ def test_every_model_has_cases():
     assert {case.name for case in CASES} == set(registry.ALL)
 
 
-def drawn(case: Case, seed: int = 0):
-    """Data and covariates; cases that differ in inference alone share them."""
-    return _drawn(case.family, case.name, case.settings.get("likelihood"), case.has_covariates, seed)
-
-
-@cache
-def _drawn(family: str, name: str, likelihood: str | None, has_covariates: bool, seed: int):
-    return FAMILIES[family].draw(Case(name, {"likelihood": likelihood}, has_covariates), seed)
-
-
-def known(case: Case) -> dict[str, np.ndarray]:
-    """What `fit` and predictions are given beside the data."""
-    covariates = drawn(case)[1]
-    return {} if covariates is None else {"covariates": covariates}
-
-
-def fit(case: Case, **others: Any) -> Any:
-    return case.unfitted(**others).fit(drawn(case)[0], **known(case))
-
-
-@cache
-def fitted(case: Case) -> Any:
-    return fit(case)
-
-
-def predictions(case: Case, model: Any) -> dict[str, Any]:
-    """What a model says of the first rows."""
-    X, beside = drawn(case)[0][:SHOWN], {name: value[:SHOWN] for name, value in known(case).items()}
-    return {name: getattr(model, name)(X, **beside) for name in FAMILIES[case.family].predictions}
-
-
-@cache
-def predicted(case: Case) -> dict[str, Any]:
-    return predictions(case, fitted(case))
-
-
-def numbers_of(model: Any) -> dict[str, np.ndarray]:
-    """Public attributes of a fit that are numbers or arrays of them."""
-    public = {name: np.asarray(value) for name, value in vars(model).items() if name.endswith("_") and name[0] != "_"}
-    return {name: value for name, value in public.items() if value.dtype.kind in "fiu"}
-
-
-def assert_same_numbers(one: Any, other: Any) -> None:
-    ours, theirs = numbers_of(one), numbers_of(other)
-    assert ours.keys() == theirs.keys()
-    for name, value in ours.items():
-        np.testing.assert_array_equal(theirs[name], value, err_msg=name)
-
-
-def assert_same_predictions(case: Case, model: Any) -> None:
-    for name, value in predictions(case, model).items():
-        np.testing.assert_array_equal(value, predicted(case)[name], err_msg=name)
+def test_every_model_is_drawn_under_every_option_that_it_has():
+    """What decides the data is known to the simulators under the same names (a Student-t field by its `df`)."""
+    assert list(NAMES) == list(registry.ALL)
+    of_data = {option for name in NAMES for option in options_of(name)} - {"n_covariates", "row_total"}
+    for name, cls in registry.ALL.items():
+        assert of_data & set(cls().get_params()) == of_data & set(options_of(name)), name
+        assert ("n_covariates" in options_of(name)) == cls.model.takes_covariates, name
 
 
 @pytest.fixture(scope="module", params=ALL_CASES, ids=str)  # so that all tests of a case come together
@@ -269,13 +63,10 @@ def case(request) -> Case:
     return request.param
 
 
-@pytest.mark.parametrize(
-    "case", {(case.name, case.settings.get("likelihood"), case.has_covariates): case for case in ALL_CASES}.values(),
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("case", {(case.name, case.drawn_with): case for case in ALL_CASES}.values(), ids=str)
 def test_data_of_the_right_kind_are_drawn(case):
     likelihood = case.settings.get("likelihood", "poisson")
-    draws = [FAMILIES[case.family].draw(case, seed) for seed in (0, 0, 1)]
+    draws = [draw(case.name, case.drawn_with, seed) for seed in (0, 0, 1)]
     one, again, other = (y if case.family == "features" else y.tocsr().toarray() for y, _ in draws)
     assert one.shape == (ROWS, COLUMNS)
     assert set(np.unique(one)) == {0.0, 1.0} if likelihood == "bernoulli" else len(np.unique(one)) > 2
@@ -295,22 +86,8 @@ def test_what_is_not_taken_is_refused(case):
 
 def test_attributes_are_finite_and_have_their_shapes(case):
     model = fitted(case)
-    found = numbers_of(model)
-    for name, value in found.items():
-        assert np.isfinite(value).all(), name
-    shapes = {
-        "components_": (COMPONENTS, COLUMNS), "weights_": (COMPONENTS,), "usage_": (COMPONENTS,),
-        "locations_": (COMPONENTS, case.n_dims), "correlation_": (COMPONENTS, COMPONENTS),
-        **FAMILIES[case.family].shapes,
-    }  # fmt: skip
-    if case.samples and case.n_dims and case.family != "features":
-        shapes["correlation_interval_"] = (2, COMPONENTS, COMPONENTS)
-    if case.has_covariates:
-        shapes["covariate_effects_"] = (COMPONENTS, COVARIATES)
-        shapes["covariate_effects_interval_"] = (2, COMPONENTS, COVARIATES)
-    assert {name: found[name].shape for name in shapes} == shapes
+    assert_finite_and_shaped(case, model)
     assert np.all(np.diff(model.usage_) <= 0)
-    assert np.allclose(np.diag(model.correlation_), 1.0)
     assert (len(model.history_), model.interrupted_) == (model.n_epochs_, False)
     assert model.stop_reason_
     sizes = [SIZES["n_samples"]] * SIZES["n_chains"] if case.samples else []
@@ -331,9 +108,14 @@ def test_attributes_agree_with_each_other(case):
         np.testing.assert_allclose(model.weights_, model.total_ * model.sticks_ * left)
         assert model.sticks_[-1] == 1.0
         own = model.get_params()
+        if not case.samples:
+            covariance = model.loadings_ @ model.loadings_.T
+            spread = np.sqrt(np.diag(covariance))
+            np.testing.assert_allclose(model.correlation_ * np.outer(spread, spread), covariance, atol=1e-12)
         process = own.get("top", own.get("tuples", model.model.top))
         assert np.isclose(model.total_, 1.0) == (process == "dirichlet")
-        assert (model.beta_ == 1.0) == (process in ("gamma", "pitman-yor"))  # whose total scales the weights
+        assert (model.beta_ == 1.0) == (process in WITH_RATE)  # whose total scales the weights
+        assert process != "beta" or np.all((model.weights_ > 0) & (model.weights_ < 1))
     if case.family == "thinned" or model.model.normalised:
         np.testing.assert_allclose(model.components_.sum(axis=1), 1.0)
 
@@ -353,22 +135,29 @@ def test_predictions_are_what_they_say(case):
     else:
         assert found["column_probabilities"].shape == (SHOWN, COLUMNS)
         np.testing.assert_allclose(found["column_probabilities"].sum(axis=1), 1.0)
-        assert fitted(case).score(drawn(case)[0], **known(case)) > -np.log(COLUMNS)  # of whoever knows nothing
+        assert told_of_rows(case, found["column_probabilities"]) > told_of_rows(case, column_shares(case))
         if case.cls.model.normalised:
             np.testing.assert_allclose(weights.sum(axis=1), 1.0)
 
 
 def test_the_bound_never_falls(case):
-    """In any stage of a fit that has one; samplers of features begin with such a fit, and end without."""
+    """In any stage of a fit that has one; samplers of features begin with such a fit, and end without.
+
+    Steps that see some of the rows shrink and may fall, but not for long; sweeps of a chain see all rows.
+    """
     model = fitted(case)
     stages = [
         [info["bound"] for info in stage if info["bound"] is not None]
         for _, stage in groupby(model.history_, key=lambda info: info["stage"])
     ]
-    if case.has_bound or case.family == "features":
+    if (case.has_bound and not case.is_stochastic) or case.family == "features":
         assert max(map(len, stages)) >= 5
         for bounds in stages:
             assert np.diff(bounds).min(initial=0.0) >= -1e-9 * np.abs(bounds).max(initial=0.0)  # rounding
+    if case.has_bound:
+        assert stages[-1][-1] > stages[-1][0]
+    rho = [info["rho"] for info in model.history_ if not info["stage"].startswith("chain")]
+    assert np.all(np.array(rho) < 1.0) if case.is_stochastic else set(rho) == {1.0}
     assert getattr(model, "bound_", None) == (stages[-1][-1] if case.has_bound else None)
 
 
@@ -380,7 +169,7 @@ def test_a_saved_model_is_the_same_model(case, tmp_path):
     assert_same_numbers(model, again)
     assert_same_predictions(case, again)
     assert_same_numbers(model, pickle.loads(pickle.dumps(model)))
-    for name in ("history_", "traces_", "diagnostics_", "stop_reason_"):
+    for name in ("history_", "traces_", "diagnostics_", "stop_reason_", *FAMILIES[case.family].told):
         np.testing.assert_equal(getattr(again, name), getattr(model, name), name)  # NaN is NaN
 
 

@@ -155,7 +155,6 @@ def test_entries_that_the_likelihood_cannot_have_drawn(cormorant, simulated, wor
             ["--model", "ibp", "--likelihood", "poisson", "--noise", "1"],
             "--noise does nothing with --likelihood poisson",
         ),
-        (["--model", "ibp", "--likelihood", "poisson", "--prior"], "--prior is for models of counts"),
         (
             ["--model", "ibp", "--likelihood", "poisson", "--row-total", "9"],
             "--row-total does nothing with",

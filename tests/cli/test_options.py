@@ -7,12 +7,12 @@ import pytest
 
 from cormorant.cli.options import FIT, READ, SIMULATE, batch_size, number_or_word, stop_words
 from cormorant.data.readers.registry import FORMATS
-from cormorant.datasets import simulate, simulate_prior, simulate_thinned
-from cormorant.datasets.features import simulate_features
+from cormorant.datasets import simulate, simulate_features, simulate_prior, simulate_thinned
 from cormorant.estimators.parameters import ALLOCATIONS, DEFAULTS
 from cormorant.estimators.registry import ALL, FAMILIES, OF_COUNTS
-from cormorant.inference.tops import TOPS
+from cormorant.models.cnpf import PROCESSES
 from cormorant.models.features import LIKELIHOODS
+from cormorant.models.kernels import KERNELS
 
 NOT_OPTIONS = {"callbacks", "verbose", "warm_start", "random_state"}  # the last is --seed, which the split shares
 
@@ -35,33 +35,35 @@ def test_every_option_of_the_readers_is_there():
 
 
 def test_every_number_of_the_simulator_is_there():
-    functions = simulate, simulate_features, simulate_thinned
+    functions = simulate, simulate_features, simulate_thinned, simulate_prior
     known = {name for function in functions for name in inspect.signature(function).parameters}
-    assert parameters(SIMULATE) == known - {"model", "locations", "seed"}
-    sizes = {setting.parameter for setting in SIMULATE if setting.panel == "Size"}
-    assert sizes == set(inspect.signature(simulate_prior).parameters) - {"model", "top", "row_total", "hyper", "seed"}
+    assert parameters(SIMULATE) == known - {"model", "locations", "hyper", "seed"}
+    drawn = {setting.parameter for setting in SIMULATE if "without --prior" not in setting.panel}
+    assert drawn == set(inspect.signature(simulate_prior).parameters) - {"model", "hyper", "seed"}
 
 
 def defaults(functions):
     return {name: value.default for f in functions for name, value in inspect.signature(f).parameters.items()}
 
 
-SIMULATORS = {"counts": [simulate], "features": [simulate_features], "thinned": [simulate_thinned]}
+SIMULATORS = {
+    "counts": [simulate], "features": [simulate_features], "thinned": [simulate_thinned], "prior": [simulate_prior]
+}  # fmt: skip
 INITS = {family: [cls.__init__ for cls in members.values()] for family, members in FAMILIES.items()}
 
 
 @pytest.mark.parametrize(("table", "functions"), [(FIT, INITS), (SIMULATE, SIMULATORS)], ids=["fit", "simulate"])
 def test_the_help_tells_the_defaults(table, functions):
     """Those of models of counts, and in brackets those of other families where they differ."""
-    usual, *others = (defaults(functions[family]) for family in ("counts", "features", "thinned"))
+    usual, *others, prior = (defaults(functions.get(f, [])) for f in ("counts", "features", "thinned", "prior"))
     for setting in table:
         for family, own in zip(("features", "thinned"), others, strict=True):
             if setting.parameter in usual and setting.parameter in own:
                 differs = own[setting.parameter] != usual[setting.parameter]
-                told = re.search(rf"\(.*\b{family}: ([^\s,)]+).*\)", setting.help)
+                told = re.search(rf"\(.*\b{family}: ([^\s,;)]+).*\)", setting.help)
                 assert (told and told[1]) == (str(own[setting.parameter]) if differs else None), setting.flag
         told = re.search(r"Default: (\S+?)[.,;]?(\s|$)", setting.help)
-        actual = (others[0] | others[1] | usual)[setting.parameter]
+        actual = (prior | others[0] | others[1] | usual)[setting.parameter]
         if told and actual is not None:
             assert told[1] == str(actual), setting.flag
         else:  # None: what it means depends on the data, or is the scheme's own
@@ -71,8 +73,9 @@ def test_the_help_tells_the_defaults(table, functions):
 def test_the_help_tells_the_choices():
     for name in (*DEFAULTS, "auto"):
         assert name in option(FIT, "inference").help
-    for name in TOPS:
-        assert name in option(FIT, "tuples").help
+    for table in (FIT, SIMULATE):
+        assert all(name in option(table, "tuples").help for name in PROCESSES)
+        assert all(name in option(table, "kernel").help for name in KERNELS)
     for name in ALLOCATIONS:
         assert name in option(FIT, "allocation").help
     for name in FORMATS:

@@ -123,10 +123,6 @@ def test_exports_and_page(cormorant, fitted, drawn, known, workplace):
             "--alpha must be a positive",
         ),
         (["fit", "COUNTS", "--alpha", "2", "--out", "fit"], "--alpha does nothing here: cnpf has none"),
-        (
-            ["simulate", "--model", "thinned", "--prior", "--out", "fit"],
-            "--prior is for models of counts whose weights",
-        ),
         (["simulate", "--model", "thinned", "--n-covariates", "0", "--out", "fit"], "--n-covariates must be a whole"),
         (["simulate", "--model", "thinned", "--dims", "3", "--out", "fit"], "--dims does nothing with --model thinned"),
     ],

@@ -1,13 +1,9 @@
 """Simulated data have the moments that the model gives them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from scipy import stats
 
-from cormorant.datasets import simulate, simulate_prior
-from cormorant.datasets.simulators import PRIOR
+from cormorant.datasets import simulate
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import MODELS
 
@@ -79,94 +75,6 @@ def test_the_truth_of_given_weights_has_its_sticks():
     assert drawn.sticks == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1])
     assert np.array_equal(drawn.correlation, component_correlation(drawn.locations))
     assert drawn.alpha is None
-
-
-def uniform(draws):
-    """Whether probabilities look uniform; at this level one of a thousand sound seeds fails."""
-    return stats.kstest(draws, "uniform").pvalue > 1e-3
-
-
-@pytest.mark.parametrize("model", POISSON)
-def test_everything_follows_its_prior(model):
-    """Each quantity at the distribution function that the generative story gives it is uniform."""
-    hyper = replace(PRIOR, a_alpha=3.0, b_alpha=1.5, a_c=4.0, b_c=2.0, sigma_l2=0.3, a0=0.7, b0=2.0)
-    rng = np.random.default_rng(0)
-    draws = [simulate_prior(model, 2, 3, 6, 2, hyper=hyper, seed=rng) for _ in range(400)]
-    alpha, c = np.array([d.alpha for d in draws]), np.array([d.c for d in draws])
-    assert uniform(stats.gamma.cdf(alpha, 3.0, scale=1 / 1.5))
-    assert uniform(stats.gamma.cdf(c, 4.0, scale=1 / 2.0))
-    assert uniform(stats.gamma.cdf([d.total for d in draws], alpha, scale=1 / c))
-    sticks = np.array([d.sticks for d in draws])
-    assert uniform(stats.beta.cdf(sticks[:, :-1], 1.0, alpha[:, None]).ravel())
-    assert np.all(sticks[:, -1] == 1.0)
-    assert uniform(stats.gamma.cdf(np.ravel([d.atoms for d in draws]), 0.7, scale=1 / 2.0))
-    locations = np.ravel([d.locations for d in draws])
-    assert (
-        uniform(stats.norm.cdf(locations, scale=np.sqrt(0.3))) if MODELS[model].has_locations else len(locations) == 0
-    )
-
-
-@pytest.mark.parametrize("top", ["dirichlet", "gamma", "beta"])
-def test_everything_of_diln_follows_its_prior(top):
-    hyper = replace(PRIOR, a_alpha=3.0, b_alpha=1.5, a_c=4.0, b_c=2.0, a_beta=2.0, b_beta=0.7, a0=0.7)
-    rng = np.random.default_rng(0)
-    draws = [simulate_prior("diln", 2, 3, 6, 2, top=top, row_total=5.0, hyper=hyper, seed=rng) for _ in range(400)]
-    alpha = np.array([d.alpha for d in draws])
-    weights, sticks = np.array([d.weights for d in draws]), np.array([d.sticks for d in draws])
-    assert uniform(stats.gamma.cdf(alpha, 3.0, scale=1 / 1.5))
-    # A column of a Dirichlet draw is Beta(a0, (I - 1) a0); only one of each atom is independent of the rest.
-    assert uniform(stats.beta.cdf(np.array([d.atoms[:, 0] for d in draws]).ravel(), 0.7, 1.4))
-    if top == "gamma":
-        c = np.array([d.c for d in draws])
-        assert uniform(stats.gamma.cdf(weights.sum(axis=1), alpha, scale=1 / c))
-        assert all(d.beta == 1.0 for d in draws)
-    else:
-        assert uniform(stats.gamma.cdf([d.beta for d in draws], 2.0, scale=1 / 0.7))
-        assert all(d.c is None for d in draws)
-    if top == "beta":
-        assert uniform(stats.beta.cdf(weights, alpha[:, None] / 6, alpha[:, None]).ravel())
-    else:
-        assert uniform(stats.beta.cdf(sticks[:, :-1], 1.0, alpha[:, None]).ravel())
-    assert np.allclose(weights.sum(axis=1), 1.0) == (top == "dirichlet")
-    totals = [d.counts.total for d in draws]  # Poisson(10)
-    assert abs(np.mean(totals) - 10.0) < 4 * np.sqrt(10.0 / 400)
-
-
-@pytest.mark.parametrize("top", ["gamma", "pitman-yor", "dirichlet", "beta"])
-def test_tuples_of_poisson_models(top):
-    """beta, or c, is there as the process has it, and pitman-yor's sticks are Beta(1 - sigma, alpha + k sigma)."""
-    hyper = replace(PRIOR, discount=0.3)
-    draws = [simulate_prior("hgp", 1, 2, 6, top=top, hyper=hyper, seed=seed) for seed in range(300)]
-    assert all((d.beta is None) == (top in ("gamma", "pitman-yor")) == (d.c is not None) for d in draws)
-    if top == "pitman-yor":
-        alpha, sticks = np.array([d.alpha for d in draws])[:, None], np.array([d.sticks[:-1] for d in draws])
-        found = stats.beta.cdf(sticks, 0.7, alpha + 0.3 * np.arange(1, 6)).ravel()
-        assert stats.kstest(found, "uniform").pvalue > 1e-3
-
-
-def test_hdp_has_no_choice_of_tops():
-    with pytest.raises(ValueError, match=r"top must be gamma, .* \(of hdp: left out\); got 'beta' for hdp"):
-        simulate_prior("hdp", top="beta")
-    with pytest.raises(ValueError, match="got 'levy' for diln"):
-        simulate_prior("diln", top="levy")
-    assert simulate_prior("hdp", 5, 4, 3, top="dirichlet").beta is not None
-
-
-def test_drawn_weights_are_those_of_the_sticks():
-    drawn = simulate_prior(n_rows=5, n_components=30, seed=4)
-    assert drawn.weights.sum() == pytest.approx(drawn.total)
-    rest = np.cumsum(drawn.weights[::-1])[::-1]
-    assert drawn.weights / rest == pytest.approx(drawn.sticks)
-
-
-def test_rows_drawn_from_the_prior_follow_their_rates():
-    drawn = simulate_prior("cnpf", n_rows=2000, n_columns=30, n_components=5, seed=1)
-    rates = drawn.x @ drawn.atoms
-    # Given the rates the total is Poisson: four standard deviations.
-    assert abs(drawn.counts.total - rates.sum()) < 4 * np.sqrt(rates.sum())
-    ratio = drawn.x / np.exp(drawn.field)
-    error = 4 * np.sqrt(drawn.weights / 2000)  # x / r(F) ~ Gamma(w, 1) has variance w
-    assert np.all(np.abs(ratio.mean(axis=0) - drawn.weights) < error)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -218,45 +217,6 @@ def test_warm_start_goes_on(counts):
     model.set_params(n_components=9, n_dims=3)
     with pytest.raises(ValueError, match="going on from an earlier fit"):
         model.fit(counts)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_partial_fit_learns(name, counts):
-    model = small(name)
-    rows = sparse.csr_matrix(counts.tocsr(copy=True))
-    model.partial_fit(rows[:50])
-    before = model.score(rows[100:])
-    for _ in range(8):
-        model.partial_fit(rows[:50]).partial_fit(rows[50:100])
-    assert model.score(rows[100:]) > before
-    totals = rows[:100].sum(axis=1) + (0 if model.model.normalised else 1)  # normalised models see no empty rows
-    assert model.n_rows_seen_ == 8 * (totals > 0).sum() + (totals[:50] > 0).sum()
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(
-    ("inference", "allocation", "has_bound"),
-    [("structured", "zero-order", False), ("structured", "digamma", True), ("mean-field", "zero-order", True)],
-)
-def test_partial_fit_records_its_steps(name, inference, allocation, has_bound, counts):
-    if inference == "mean-field" and ESTIMATORS[name].model.normalised:
-        pytest.skip("the paper's mean field is for Poisson factorisation")
-    seen = []
-    model = small(name, inference=inference, allocation=allocation, callbacks=[lambda info, state: seen.append(info)])
-    for step in range(1, 4):
-        model.partial_fit(counts[20 * step : 20 * (step + 1)])
-        assert len(model.history_) == model.n_epochs_ == len(seen) == step
-        assert model.stop_reason_ == f"partial_fit takes one step a call: {step} steps so far"
-        assert (model.bound_ is not None) == has_bound
-        assert model.history_[-1]["bound"] == model.bound_
-    assert [entry["epoch"] for entry in model.history_] == [1, 2, 3]
-    assert np.all(np.diff([entry["seconds"] for entry in model.history_]) > 0)
-    assert np.all(np.diff([entry["rho"] for entry in model.history_]) < 0)
-    assert not model.interrupted_
-    assert len(model.validation_rows_) == len(model.held_out_rows_) == 0
-    if has_bound and inference == "structured":  # the bound of the same rows rises as they are shown again
-        bounds = [model.partial_fit(counts[:60]).bound_ / model.n_rows_seen_ for _ in range(8)]
-        assert bounds[-1] > bounds[0]
 
 
 def test_partial_fit_adds_to_the_history_of_a_fit_and_keeps_its_names(counts):

@@ -361,15 +361,6 @@ class TestInterface:
             model.partial_fit(counts.rows(rows), covariates=frame.iloc[rows])
         assert model.covariate_names_.tolist() == ["region[T.south]", "region[T.west]"]
 
-    def test_one_whole_step_is_a_batch_step(self, data):
-        """partial_fit's first step has rho below one but nothing to average with: that of one epoch of fit."""
-        counts, frame = data
-        options = {**QUICK, "inference": "structured", "max_epochs": 1, "formula": "~ age"}
-        seen = []
-        step = CNPF(**options, callbacks=[lambda info, state: seen.append(state)]).partial_fit(counts, covariates=frame)
-        assert_array_equal(seen[0].globals.coefficients, step._globals.coefficients)
-        assert np.abs(step._globals.coefficients).max() > 0
-
     def test_threads_change_nothing(self, data):
         ends = [
             CNPF(**QUICK, n_sweeps=4, n_jobs=jobs).fit(data[0], covariates=data[1]).covariate_effects_

@@ -76,16 +76,6 @@ def test_predictions_average_over_the_samples(fitted, truth):
     assert fitted.perplexity(truth.counts, 0.5) < np.exp(-unigram @ np.log(unigram))
 
 
-def test_saving_keeps_the_samples(fitted, truth, tmp_path):
-    again = load(fitted.save(tmp_path / "fit"))
-    assert again.perplexity(truth.counts, 0.5) == fitted.perplexity(truth.counts, 0.5)
-    assert again.diagnostics_ == fitted.diagnostics_
-    assert again.traces_ == fitted.traces_
-    assert again.inference_ == "gibbs"
-    if fitted.locations_.shape[1]:
-        assert np.array_equal(again.correlation_interval_, fitted.correlation_interval_)
-
-
 def test_the_variance_of_levels_is_learned_unless_it_is_given(truth, tmp_path):
     """The truth is .25, and to begin with it is 10."""
     few = {"n_components": 4, "n_dims": 3, "n_chains": 1, "n_sweeps": 120, "random_state": 0}
@@ -118,8 +108,6 @@ def test_the_seed_decides(truth, settings):
 def test_what_it_refuses(truth):
     with pytest.raises(ValueError, match="inference='gibbs' needs whole numbers"):
         HGP(3, inference="gibbs").fit(0.5 * truth.counts.tocsr())
-    with pytest.raises(ValueError, match="has no partial_fit"):
-        HGP(3, inference="gibbs").partial_fit(truth.counts)
     for name in ("n_chains", "n_sweeps", "n_samples"):
         with pytest.raises(ValueError, match=f"{name} must be a whole number"):
             HGP(3, **{name: 0}).fit(truth.counts)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cormorant.datasets.features import simulate_features
-from cormorant.estimators import IBP, BetaBernoulliFeatures, TruncationWarning, load
+from cormorant.estimators import IBP, BetaBernoulliFeatures, TruncationWarning
 from cormorant.estimators.feature_chains import matched, mean_atoms
 from cormorant.explore import tables
 from cormorant.measures import component_correlation
@@ -70,13 +70,6 @@ def test_both_chains_have_their_say(model):
 def test_tables_have_the_interval(model):
     pairs = tables.correlated_pairs(model, among=4)
     assert ((pairs["low"] <= pairs["correlation"]) & (pairs["correlation"] <= pairs["high"])).all()
-
-
-def test_files_keep_it(model, y, tmp_path):
-    loaded = load(model.save(tmp_path / "model"))
-    np.testing.assert_array_equal(loaded.correlation_, model.correlation_)
-    np.testing.assert_array_equal(loaded.correlation_interval_, model.correlation_interval_)
-    np.testing.assert_array_equal(loaded.predict_mean(y[:5]), model.predict_mean(y[:5]))
 
 
 def test_where_there_is_none(y):

@@ -16,11 +16,16 @@ from cormorant.inference.draws import draw_order
 from cormorant.inference.state import Globals
 from cormorant.inference.structured import COLD
 from cormorant.inference.tops import TOPS
+from cormorant.models import cnpf
 from cormorant.models.cnpf import Hyperparameters
 
 from .oracles import allocations, dense_bound, gradient_of
 
 PROCESSES = ("pitman-yor", "dirichlet")
+
+
+def test_every_process_has_its_top():
+    assert tuple(TOPS) == cnpf.PROCESSES
 
 
 def with_tuples(problem, process, **numbers):

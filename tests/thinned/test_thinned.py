@@ -271,27 +271,6 @@ def test_covariates_help_where_little_is_seen():
     assert with_them < plain.perplexity(new, 0.05)
 
 
-def test_save_load_and_repeat(model, truth, tmp_path):
-    again = load(model.save(tmp_path / "fit"))
-    theta = truth.covariates
-    assert again.perplexity(truth.counts, covariates=theta) == model.perplexity(truth.counts, covariates=theta)
-    np.testing.assert_array_equal(again.covariate_effects_interval_, model.covariate_effects_interval_)
-    np.testing.assert_array_equal(again.correlation_interval_, model.correlation_interval_)
-    np.testing.assert_array_equal(again.usage_, model.usage_)
-    assert (again.traces_, again.stop_reason_) == (model.traces_, model.stop_reason_)
-    probabilities = again.column_probabilities(truth.counts.rows(slice(0, 3)), covariates=theta[:3])
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    assert model.score(truth.counts, covariates=theta) < 0
-    small = [
-        ThinnedPoissonFactorization(4, n_sweeps=6, n_chains=3, random_state=1, n_jobs=n).fit(
-            truth.counts, covariates=theta
-        )
-        for n in (1, 2)
-    ]
-    np.testing.assert_array_equal(small[0].components_, small[1].components_)
-    np.testing.assert_array_equal(small[0].correlation_, small[1].correlation_)
-
-
 def test_a_row_alone_gets_the_same_answer(model, truth):
     whole = model.transform(truth.counts, covariates=truth.covariates)
     one = model.transform(truth.counts.rows([7]), covariates=truth.covariates[[7]])

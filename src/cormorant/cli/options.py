@@ -238,39 +238,52 @@ READ = (
 SIMULATE = (
     *panel(
         "Size",
-        ("n_rows", "--rows", int, "Rows. Default: 1000 (features: 500).", 1),
-        ("n_columns", "--columns", int, "Columns. Default: 200 (features: 40).", 1),
+        ("n_rows", "--rows", int, "Rows. Default: 1000 (features: 500; 1000 with --prior).", 1),
+        ("n_columns", "--columns", int, "Columns. Default: 200 (features: 40; 200 with --prior).", 1),
         ("n_components", "--components", int, "Components. Default: 10; 50 with --prior (features: 6, thinned: 6).", 1),
-        ("n_dims", "--dims", int, "Dimension of the locations. Default: 5 (features: 2).", 1),
+        ("n_dims", "--dims", int, "Dimension of the locations. Default: 5 (features: 2; 5 with --prior).", 1),
+    ),
+    *panel(
+        "What is drawn",
+        (
+            "n_covariates", "--n-covariates", int,
+            "Covariates of the rows, written as covariates.csv. Default: 0 (thinned: 2).", 0,
+        ),
+        ("df", "--df", float, "Degrees of freedom of a Student-t field; by default it is Gaussian."),
+        (
+            "likelihood", "--likelihood", str,
+            "Of features: gaussian (any numbers), poisson (counts) or bernoulli (0 and 1). Default: gaussian.",
+        ),
+        (
+            "row_total", "--row-total", float,
+            "Expected total of an average row (with --prior: of diln and hdp alone). Default: 100.0.",
+        ),
+    ),
+    *panel(
+        "What is drawn with --prior",
+        (
+            "tuples", "--tuples", str,
+            "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
+        ),
+        ("top", "--top", str, "The same of diln. Default: dirichlet."),
+        (
+            "kernel", "--kernel", str,
+            "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
+        ),
+        ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
+        ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
+        ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
     ),
     *panel(
         "Numbers (without --prior)",
-        ("row_total", "--row-total", float, "Expected total of an average row. Default: 100.0."),
         ("a0", "--a0", float, "Shape of the atoms: small means few columns a component. Default: 0.1."),
         ("weight", "--weight", float, "w, the same for every component. Default: 0.5."),
         ("sigma_l2", "--sigma-l2", float, "Variance of the locations. Default: 0.5 (features: 2.0, thinned: 4.0)."),
         ("sigma_m2", "--sigma-m2", float, "Variance of the row means. Default: 0.25."),
-        (
-            "n_covariates",
-            "--n-covariates",
-            int,
-            "Covariates of the rows, written as covariates.csv. Default: 0 (thinned: 2).",
-            0,
-        ),
-        ("sigma_g2", "--sigma-g2", float, "Variance of their coefficients. Default: 1.0."),
-        ("df", "--df", float, "Degrees of freedom of a Student-t field; by default it is Gaussian."),
+        ("sigma_g2", "--sigma-g2", float, "Variance of the covariates' coefficients. Default: 1.0."),
         ("sigma_b2", "--sigma-b2", float, "Variance of the components' log odds, of thinned. Default: 0.25."),
-    ),
-    *panel(
-        "Features (beta-features, gamma-features, ibp)",
-        (
-            "likelihood",
-            "--likelihood",
-            str,
-            "gaussian (any numbers), poisson (counts) or bernoulli (0 and 1). Default: gaussian.",
-        ),
         ("probability", "--probability", float, "Of a feature in an average row. Default: 0.3."),
-        ("atom_scale", "--atom-scale", float, "Size of the atoms. Default: 2.0."),
+        ("atom_scale", "--atom-scale", float, "Size of the atoms of features. Default: 2.0."),
         ("noise", "--noise", float, "Variance of real numbers around what features say. Default: 0.25."),
     ),
-)
+)  # fmt: skip

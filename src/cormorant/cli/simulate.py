@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from cormorant.data import Counts, Matrix
 
-#: What stands in for the weights of a prior, by family.
-WITHOUT = {"thinned": "with components of one weight", "features": "with features of one --probability"}
-
 
 @with_options(sizes=o.SIMULATE)
 def simulate(
@@ -44,7 +41,7 @@ def simulate(
     Example: cormorant simulate --model cnpf --rows 2000 --columns 300 --components 12 --out simulated
     """
     simulator = _simulator(model, prior)
-    _check_sizes(model, prior, sizes, simulator)
+    _check_idle(model, prior, sizes, simulator)
     check_output(out, force, folder=True)
     drawn = simulator(**sizes, seed=seed)
     truth = {name: value for name, value in vars(drawn).items() if value is not None}
@@ -61,33 +58,40 @@ def simulate(
 def _simulator(model: str, prior: bool) -> Callable[..., Any]:
     """The function that draws from the model."""
     from cormorant import datasets
-    from cormorant.datasets.features import simulate_features
     from cormorant.estimators.registry import estimator_class, family_of
 
     estimator_class(model)  # refuses names that are none
-    family = family_of(model)
-    if prior and family != "counts":
-        raise ValueError(
-            f"--prior is for models of counts whose weights have a prior; {model} is drawn {WITHOUT[family]}."
-        )
+    if prior:
+        return partial(datasets.simulate_prior, model)
     of_family = {
-        "counts": partial(datasets.simulate_prior if prior else datasets.simulate, model),
+        "counts": partial(datasets.simulate, model),
         "thinned": datasets.simulate_thinned,
-        "features": partial(simulate_features, model),
+        "features": partial(datasets.simulate_features, model),
     }
-    return of_family[family]
+    return of_family[family_of(model)]
 
 
-def _check_sizes(model: str, prior: bool, sizes: Given, simulator: Callable[..., Any]) -> None:
-    """Refuse numbers that would do nothing."""
-    read = inspect.signature(simulator).parameters
+def _check_idle(model: str, prior: bool, sizes: Given, simulator: Callable[..., Any]) -> None:
+    """Refuse what would do nothing: with this model, with or without --prior, or beside the other options."""
+    from cormorant.datasets import simulate_prior
+    from cormorant.estimators.registry import ALL
+
+    own, all_models = ALL[model]().get_params(), {name for cls in ALL.values() for name in cls().get_params()}
+    read, of_prior = (inspect.signature(function).parameters for function in (simulator, simulate_prior))
     for setting in o.SIMULATE:
-        drawn = prior and setting.panel != "Size"
-        if setting.parameter in sizes and (drawn or setting.parameter not in read):
-            why = "with --prior, which draws it" if drawn else f"with --model {model}"
+        name, why = setting.parameter, ""
+        if name in all_models and name not in own:  # what a fit of this model does not have
+            why = f"with --model {model}"
+        elif name not in read and prior:
+            why = "with --prior, which has numbers of its own"
+        elif name not in read:
+            why = "without --prior" if name in of_prior and name in own else f"with --model {model}"
+        if name in sizes and why:
             raise ValueError(f"{setting.flag} does nothing {why}; leave it out.")
     if "noise" in sizes and sizes.get("likelihood", "gaussian") != "gaussian":
         raise ValueError(f"--noise does nothing with --likelihood {sizes['likelihood']}; leave it out.")
+    if "sigma_g2" in sizes and not sizes.get("n_covariates"):
+        raise ValueError("--sigma-g2 does nothing without --n-covariates; leave it out.")
 
 
 def _named(y: np.ndarray, is_real: bool) -> Counts | Matrix:

@@ -17,9 +17,8 @@ from cormorant.inference.prior import WIDE_LEVEL
 from cormorant.inference.schedules import RobbinsMonro
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.structured import Structured
-from cormorant.inference.tops import TOPS
-from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
-from cormorant.models.kernels import KERNELS, default_length_scale, draw_frequencies
+from cormorant.models.cnpf import PROCESSES, WITH_BETA, WITH_RATE, Hyperparameters, PoissonFactorization
+from cormorant.models.kernels import KERNELS, WITH_FREQUENCIES, default_length_scale, draw_frequencies
 
 ALLOCATIONS = ("zero-order", "digamma")
 FIELDS = ("gaussian", "student-t")
@@ -33,7 +32,6 @@ MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 # Parameters that are read only if another has one of these values.
-WITH_RATE, WITH_BETA = ("gamma", "pitman-yor"), ("dirichlet", "beta")  # processes of unknown total: c; of a known: beta
 ONLY_WITH = (
     ("a_beta", "top", WITH_BETA),
     ("a_c", "top", WITH_RATE),
@@ -44,8 +42,8 @@ ONLY_WITH = (
     ("df", "field", ("student-t",)),
     ("discount", "tuples", ("pitman-yor",)),
     ("discount", "top", ("pitman-yor",)),
-    ("length_scale", "kernel", ("rbf", "matern")),
-    ("n_frequencies", "kernel", ("rbf", "matern")),
+    ("length_scale", "kernel", WITH_FREQUENCIES),
+    ("n_frequencies", "kernel", WITH_FREQUENCIES),
     ("nu", "kernel", ("matern",)),
 )
 KERNEL_VARIANCE = 1.0  # of F at a location, where a kernel is not linear: what a structured fit learns from
@@ -107,8 +105,8 @@ def make_scheme(
 
 def check_top(parameter: str, name: Any) -> str:
     """The process that a parameter names."""
-    if name not in TOPS:
-        raise ValueError(f"{parameter} must be one of {', '.join(TOPS)}; got {name!r}.")
+    if name not in PROCESSES:
+        raise ValueError(f"{parameter} must be one of {', '.join(PROCESSES)}; got {name!r}.")
     return name
 
 
@@ -118,7 +116,7 @@ def make_frequencies(
     """The frequencies of the features of an rbf or matern kernel, its settings checked; the others have none."""
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {kernel!r}.")
-    if kernel not in ("rbf", "matern"):
+    if kernel not in WITH_FREQUENCIES:
         return None
     check_count("n_dims", n_dims)
     check_count("n_frequencies", n_frequencies)

@@ -95,7 +95,8 @@ def update_coefficients(sums: np.ndarray, prior: Prior, sigma_g2: float) -> np.n
     precision, linear = _ridge(sums, sigma_g2)
     heavy, plain = np.linalg.solve(precision, linear)
     kept = np.where(np.arange(prior.size) < prior.n_heavy, heavy, plain)
-    return np.where(prior.precision > 0, kept, 0.0).T
+    # Contiguous, so that a model read from a file adds up in the same order.
+    return np.ascontiguousarray(np.where(prior.precision > 0, kept, 0.0).T)
 
 
 def draw_coefficients(sums: np.ndarray, prior: Prior, sigma_g2: float, rng: np.random.Generator) -> np.ndarray:

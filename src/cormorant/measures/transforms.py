@@ -11,6 +11,7 @@ from scipy import special
 from cormorant.measures import _check
 from cormorant.measures._check import Array
 from cormorant.measures.levy import LevyProcess
+from cormorant.measures.log_gamma import draw_log_gamma
 from cormorant.measures.transformation import Deterministic, Growth, Transformation, point_mass
 from cormorant.measures.weights import WeightProcess
 
@@ -57,14 +58,9 @@ class GammaTransformation(Transformation):
             return np.exp(self.sample_log(w, F, rng))
 
     def sample_log(self, w: Array, F: Array, rng: np.random.Generator) -> Array:
-        """log x = log y + log(u) / s + log theta, y ~ Gamma(s + 1, 1), u uniform, s = b w.
-
-        So drawn, the x of a tiny shape, most of which are far too small for a float64, keep their ratios.
-        """
+        """log x = log g + log theta, g ~ Gamma(b w, 1)."""
         shape = np.broadcast_to(self.multiplier * w, np.broadcast_shapes(w.shape, F.shape))
-        with np.errstate(over="ignore", divide="ignore"):
-            minus_log_u = rng.standard_exponential(shape.shape) / shape
-        return np.log(rng.standard_gamma(shape + 1)) - minus_log_u + self.log_scale(F)
+        return draw_log_gamma(shape, rng) + self.log_scale(F)
 
     def mean(self, w: Array, F: Array) -> Array:
         """b w theta."""

@@ -46,6 +46,10 @@ import numpy as np
 
 from cormorant.models.kernels import Kernel, Linear
 
+PROCESSES = ("dirichlet", "gamma", "beta", "pitman-yor")  # that tuples may come from
+WITH_RATE = ("gamma", "pitman-yor")  # those whose total is not known, but has a rate c
+WITH_BETA = tuple(name for name in PROCESSES if name not in WITH_RATE)  # those whose weights a beta scales
+
 
 @dataclass(frozen=True)
 class PoissonFactorization:
@@ -57,7 +61,7 @@ class PoissonFactorization:
     has_mean: bool  # mu_u ~ N(0, sigma_m^2)
     has_locations: bool  # l_k . d_u
     normalised: bool = False  # whether weights are proportions, and atoms Dirichlet; then mu_u has a flat prior
-    top: str = "gamma"  # the process of the tuples: "gamma", "pitman-yor", "dirichlet" or "beta"
+    top: str = "gamma"  # the process of the tuples, one of PROCESSES
     kernel: Kernel = Linear()  # noqa: RUF009 (it is frozen); what the locations mean: F_uk = sigma phi(l_k) . d_u + mu_u
     has_covariates: bool = False  # whether the mean of f_u is Gamma theta_u
     heavy_tails: bool = False  # whether d_u is a Student-t variable

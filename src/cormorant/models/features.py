@@ -26,6 +26,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betaln, expit, gammaln
 
+from cormorant.measures.log_gamma import draw_log_gamma
+
 LIKELIHOODS = ("gaussian", "poisson", "bernoulli")
 LEVEL_SPREAD = 10.0  # prior variance of m_0, in units of sigma_0^2
 A0 = 0.5  # shape of the atoms of counts: below one, so that a feature may leave most columns alone
@@ -51,6 +53,13 @@ class LatentFeatures:
         if self.process == "gamma":
             return np.log(weights)
         return np.log(weights) - np.log(np.maximum(1.0 - weights, 1e-16))
+
+    def draw_log_odds(self, n_features: int, mass: float, concentration: float, rng: np.random.Generator) -> np.ndarray:
+        """b_k of weights from the process; those of a beta are the shares of two gammas, and b_k is their log ratio."""
+        log_gamma = draw_log_gamma(np.full(n_features, process_shape(self, mass, concentration, n_features)), rng)
+        if self.process == "gamma":
+            return log_gamma - np.log(concentration)
+        return log_gamma - draw_log_gamma(np.full(n_features, concentration), rng)
 
     def log_prior(self, log_odds: np.ndarray, mass: float, concentration: float) -> np.ndarray:
         """Log density of b_k: that of w_k, times dw / db."""

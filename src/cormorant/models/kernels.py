@@ -254,6 +254,7 @@ def _correlation(covariance: np.ndarray) -> np.ndarray:
 
 
 KERNELS = ("linear", "rbf", "matern", "brownian", "groups")
+WITH_FREQUENCIES = ("rbf", "matern")  # those that Fourier features stand for
 
 
 def default_length_scale(n_dims: int) -> float:
@@ -263,7 +264,7 @@ def default_length_scale(n_dims: int) -> float:
 
 def make_kernel(name: str, n_dims: int, frequencies: np.ndarray | None, length_scale: float | None) -> Kernel:
     """The kernel of that name; ``frequencies`` and ``length_scale`` are those of rbf and matern."""
-    if name in ("rbf", "matern"):
+    if name in WITH_FREQUENCIES:
         assert frequencies is not None  # drawn when a fit begins
         return Fourier(frequencies, default_length_scale(n_dims) if length_scale is None else length_scale)
     return {"linear": Linear(), "brownian": Brownian(n_dims), "groups": Groups(n_dims)}[name]

@@ -28,6 +28,7 @@ from cormorant.inference.features.state import FeatureGlobals, Table
 from cormorant.inference.moves import fresh_seed
 from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.state import Additive, State
+from cormorant.measures.log_gamma import draw_log_gamma
 from cormorant.models.features import LatentFeatures, process_shape
 
 LEAST_LOG_ODDS = -700.0  # a feature that no row will ever show
@@ -177,14 +178,13 @@ class FeatureGibbs:
         return replace(g, locations=l, sigma_l2=variance)
 
     def draw_odds(self, g: FeatureGlobals, total: FeatureStatistics, rng: np.random.Generator) -> FeatureGlobals:
-        """b_k: the logarithm of a gamma variable, drawn as log Gamma(shape + 1) + log(u) / shape."""
+        """b_k: the logarithm of a gamma variable."""
         prior = process_shape(self.model, g.mass, g.concentration, g.n_components)
         rate = np.full(g.n_components, g.concentration)
         if self.model.process == "beta":
             rate = rng.gamma(prior + g.concentration, size=g.n_components) * np.exp(-np.logaddexp(0.0, g.log_odds))
-        shape = prior + total.on
-        log_gamma = np.log(rng.gamma(shape + 1.0)) + np.log1p(-rng.random(g.n_components)) / shape
-        return replace(g, log_odds=np.maximum(log_gamma - np.log(rate + total.exposure), LEAST_LOG_ODDS))
+        log_odds = draw_log_gamma(prior + total.on, rng) - np.log(rate + total.exposure)
+        return replace(g, log_odds=np.maximum(log_odds, LEAST_LOG_ODDS))
 
     def bound(self, g: FeatureGlobals, statistics: object) -> float:
         """A sampler has no bound."""
