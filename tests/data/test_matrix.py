@@ -29,6 +29,24 @@ def test_rows_keep_their_names():
     assert (found.n_rows, list(found.row_names)) == (1, ["1"])
 
 
+def test_columns_by_name_or_place():
+    named = as_matrix(pd.DataFrame(Y, columns=["x", "y", "z"]))
+    for index in (["z", "x"], [2, 0]):
+        found = named.columns(index)
+        np.testing.assert_array_equal(found.values, Y[:, [2, 0]])
+        assert list(found.column_names) == ["z", "x"]
+    with pytest.raises(DataError, match="no column named 'w'"):
+        named.columns(["w"])
+    with pytest.raises(DataError, match="have no names"):
+        as_matrix(Y).columns(["x"])
+
+
+def test_numbers_in_another_order_are_names():
+    """The default index only numbers; turned around or cut, its numbers tell which columns and rows they are."""
+    turned = as_matrix(pd.DataFrame(Y).iloc[1:, ::-1])
+    assert (list(turned.row_names), list(turned.column_names)) == (["1"], ["2", "1", "0"])
+
+
 @pytest.mark.parametrize(
     ("X", "said"), [(np.zeros(3), r"got shape \(3,\)"), ([["a", "b"]], "a matrix of numbers, rows x columns")]
 )
