@@ -36,12 +36,18 @@ def load_counts(source: str, **options: Any) -> Counts:
 
 
 def load_rows(source: str, likelihood: str | None) -> Counts | Matrix:
-    """Rows to fit or to look at: a matrix of real numbers (.npy, .csv, .tsv) where the model takes any, else counts."""
-    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix
+    """Rows to fit or to look at: counts or, for models of features, also a matrix (.npy, .csv, .tsv).
 
-    if likelihood == "gaussian" and Path(source).suffix in MATRIX_SUFFIXES and not Path(source).is_dir():
-        return read_matrix(source)
-    return load_counts(source)
+    Triples are counts, and zero where there is none; of real numbers, they are a matrix with entries missing there.
+    """
+    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix, triples_of_counts
+
+    path = Path(source)
+    if likelihood is None or path.suffix not in MATRIX_SUFFIXES or path.is_dir():
+        return load_counts(source)
+    if likelihood != "gaussian" and path.suffix != ".npy" and (options := triples_of_counts(path)) is not None:
+        return load_counts(source, **options)
+    return read_matrix(path)
 
 
 def load_fit(fit: Path) -> Any:
