@@ -99,10 +99,19 @@ def test_the_page_speaks_of_rows(cormorant, fitted, workplace):
     assert data["shareOf"] == "rows"
 
 
-def test_the_look_up_is_of_rows_of_the_fit(cormorant, fitted, simulated):
-    ran = cormorant("explore", fitted, "--serve", "--counts", simulated / "counts.npz")
-    assert ran.code == 2
-    assert "tells of models of counts; which features a row of beta-features shows" in ran.err
+def test_rows_are_looked_up_on_the_served_page(cormorant, fitted, simulated, monkeypatch):
+    looked_up = {}
+
+    def interrupt(server):
+        looked_up.update(server.lookup.profile(4))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.explore.serve.PageServer.serve_forever", interrupt)
+    counts = simulated / "counts.npz"
+    assert cormorant("explore", fitted, "--serve", "--counts", counts).code == 0
+    assert looked_up["shows"][0]["count"] == read(counts).rows([4]).data.max()
+    refused = cormorant("explore", fitted, "--serve", "--counts", counts, "--covariates", counts)
+    assert (refused.code, "beta-features takes none" in refused.err) == (2, True)
 
 
 def test_rows_by_their_features(cormorant, fitted, simulated):

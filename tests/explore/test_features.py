@@ -106,8 +106,6 @@ def test_the_page_has_rows_that_show_a_feature(with_rows):
     last = next(component for component in page["components"] if component["number"] == 2)
     assert last["rows"][0][1:] == ["one", 1.0]
     assert RowLookup(with_rows).profile(2)["components"] == [{"component": 2, "weight": 1.0, "share": 1.0}]
-    with pytest.raises(ValueError, match="counts must be left out"):
-        RowLookup(with_rows, np.ones((1, 4)))
 
 
 @pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")

@@ -69,17 +69,6 @@ def counts_for(model: Any, source: str) -> Any:
     return found
 
 
-def refuse_features(model: Any, what: str) -> None:
-    """Say so where something is made for models of counts alone."""
-    from cormorant.explore.fitted import has_features
-
-    if has_features(model):
-        raise ValueError(
-            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by "
-            "cormorant rows and cormorant export --counts."
-        )
-
-
 def describe(counts: Counts | Matrix) -> str:
     """Size in words."""
     return sized(counts)
