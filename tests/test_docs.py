@@ -30,9 +30,9 @@ import pytest
 from cormorant import CNPF
 from cormorant.cli import run
 from cormorant.cli.demo import Scale
-from cormorant.data import write
+from cormorant.data import read_matrix, write
 from cormorant.datasets import load_nyt, simulate
-from cormorant.estimators import TruncationWarning
+from cormorant.estimators import IBP, TruncationWarning
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -142,7 +142,7 @@ def in_small(arguments: list[str], sample: Path) -> list[str]:
 
 @pytest.fixture
 def files(workplace):
-    """What the pages take for granted: tables of visits, ratings and discharges, a shop's database."""
+    """What the pages take for granted: tables of visits, ratings, discharges and soil, fits, a shop's database."""
     import duckdb
 
     tables = {
@@ -161,6 +161,10 @@ def files(workplace):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
         stays.fit(drawn.counts, covariates=drawn.covariates).save(workplace / "stays-cnpf")
+        measured = [f"plot {u},{u % 3},{u % 5 - 2 if u % 4 else ''},{0.5 * u}" for u in range(24)]
+        (workplace / "soil.csv").write_text("\n".join(["plot,pH,C,N", *measured]))
+        soil = IBP(3, n_starts=1, n_sweeps=2, n_samples=1, random_state=0)
+        soil.fit(read_matrix(workplace / "soil.csv")).save(workplace / "soil")
     with duckdb.connect(workplace / "shop.duckdb") as shop:
         shop.execute("CREATE TABLE sales AS SELECT i % 9 AS customer, i % 4 AS product, 2 AS n FROM range(50) AS t(i)")
     return workplace
@@ -202,7 +206,7 @@ def test_examples_of_the_help_run(workplace, capfd, monkeypatch):
     monkeypatch.setattr("cormorant.cli.demo.QUICK", Scale(n_components=5, n_dims=2, max_epochs=2, n_sweeps=3))
     sample = workplace / "sample.npz"
     write(load_nyt().rows(slice(0, 300)), sample)
-    assert len({arguments[0] for arguments in examples()}) == 13
+    assert len({arguments[0] for arguments in examples()}) == 14
     for arguments in examples():
         assert run(in_small(arguments, sample)) == 0, f"cormorant {shlex.join(arguments)}\n{capfd.readouterr().err}"
 

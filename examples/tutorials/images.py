@@ -24,6 +24,7 @@ from sklearn.datasets import load_digits
 
 from cormorant.estimators import IBP, BetaBernoulliFeatures, TruncationWarning
 from cormorant.explore import figures
+from cormorant.explore.figures.images import component_pictures
 
 warnings.simplefilter("ignore", TruncationWarning)
 digits = load_digits()
@@ -51,8 +52,8 @@ for name, model in models.items():
 # %% [markdown]
 # ## What the features look like
 #
-# Each picture is one feature's atom: what it adds to the log odds of every pixel (where it adds; what it takes away is
-# left dark). Below it, the share of the digits that show it.
+# Each picture is one feature: what it adds to the chance of every pixel, `sigmoid(a_0 + a_k) - sigmoid(a_0)`, in a
+# digit that shows nothing else (what it takes away is left dark). Below it, the share of the digits that show it.
 
 # %%
 model = models["correlated"]
@@ -82,33 +83,60 @@ plt.show()
 # ## Which strokes go together
 #
 # `correlation_` is `l_k . l_m / (|l_k| |l_m|)`. The most and the least correlated pairs among the features that a fifth
-# of the digits or more show (purple adds, orange takes away):
+# of the digits or more show (purple: the pixel becomes likelier, orange: less likely):
 
 # %%
 common = np.flatnonzero(model.usage_ > 0.2)
 first, second = np.triu_indices(len(common), 1)
 order = np.argsort(model.correlation_[common[first], common[second]])
 pairs = [(common[first[i]], common[second[i]]) for i in (*order[::-1][:4], *order[:4])]
+added = component_pictures(model, (8, 8))
 fig, axes = plt.subplots(2, len(pairs), figsize=(9, 2.8))
 for column, (a, b) in zip(axes.T, pairs, strict=True):
     column[0].set_title(f"{model.correlation_[a, b]:+.2f}", fontsize=9)
     for ax, k in zip(column, (a, b), strict=True):
-        ax.imshow(model.components_[k].reshape(8, 8), cmap="PuOr", vmin=-4, vmax=4)
+        ax.imshow(added[k], cmap="PuOr", vmin=-1, vmax=1)
         ax.axis("off")
 plt.show()
 
 # %% [markdown]
-# ## Larger pictures
+# ## Strokes
 #
-# The same on five hundred of MNIST's test images (28 x 28, pixels on or off), if their folder was given: the features
-# are pieces of strokes.
+# A binary feature may also take pixels away, as the orange ones do. With `likelihood="poisson"` atoms are positive: a
+# feature can only add ink, a picture is the sum of its features, and they come out as strokes. Here of two thousand of
+# MNIST's test images (28 x 28, pixels on or off), if their folder was given. (A pixel is no Poisson count, since it is
+# at most one. So take the binary model to fill pixels in, and this one to see what pictures are made of.)
 
 # %%
 if len(sys.argv) > 1:
     folder = Path(sys.argv[1])
-    images = sparse.load_npz(folder / "counts.npz")[:500].toarray().astype(float)
+    images = sparse.load_npz(folder / "counts.npz")[:2000].toarray().astype(float)
     places = [name[1:].split("c") for name in (folder / "columns.txt").read_text().split()]
     pixels = np.array([28 * int(line) + int(place) for line, place in places])
-    mnist = BetaBernoulliFeatures(40, likelihood="bernoulli", n_starts=1, n_sweeps=60, random_state=0).fit(images)
-    ax = figures.component_images(mnist, (28, 28), pixels=pixels, n=40, across=10)
+    settings = {"likelihood": "poisson", "n_starts": 1, "n_sweeps": 100, "random_state": 0}
+    strokes = BetaBernoulliFeatures(100, 15, **settings).fit(images)
+    print(strokes.n_components_used_, "strokes in use,", f"{strokes.transform(images).sum(axis=1).mean():.1f} a digit")
+    ax = figures.component_images(strokes, (28, 28), pixels=pixels, n=48, across=12)
+    plt.show()
+
+# %% [markdown]
+# Six digits, and what each is made of: its background and strokes added up, then the strokes that it shows most surely.
+
+# %%
+if len(sys.argv) > 1:
+    chosen = [3, 2, 1, 18, 4, 8]
+    shown = strokes.transform(images[chosen])
+    canvas = np.zeros((len(chosen), 28 * 28))
+    canvas[:, pixels] = images[chosen]
+    summed = np.zeros_like(canvas)
+    summed[:, pixels] = strokes.inverse_transform(shown)
+    parts = component_pictures(strokes, (28, 28), pixels)
+    fig, axes = plt.subplots(len(chosen), 10, figsize=(9, 5.6))
+    for line, digit, whole, features in zip(axes, canvas, summed, shown, strict=True):
+        surest = np.argsort(-features)[:8]
+        for ax, picture in zip(line, [digit.reshape(28, 28), whole.reshape(28, 28), *parts[surest]], strict=True):
+            ax.imshow(picture, cmap="gray_r", vmin=0)  # each scaled to its darkest pixel
+            ax.set(xticks=[], yticks=[])
+    for ax, title in zip(axes[0], ("digit", "sum", "strokes"), strict=False):
+        ax.set_title(title, fontsize=8)
     plt.show()

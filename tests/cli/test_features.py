@@ -8,6 +8,7 @@ import pytest
 
 import cormorant as library
 from cormorant.cli import run
+from cormorant.cli.sources import load_rows
 from cormorant.data import hold_out, hold_out_rows, read
 from cormorant.estimators import BetaBernoulliFeatures
 
@@ -98,10 +99,19 @@ def test_the_page_speaks_of_rows(cormorant, fitted, workplace):
     assert data["shareOf"] == "rows"
 
 
-def test_the_look_up_is_of_rows_of_the_fit(cormorant, fitted, simulated):
-    ran = cormorant("explore", fitted, "--serve", "--counts", simulated / "counts.npz")
-    assert ran.code == 2
-    assert "tells of models of counts; which features a row of beta-features shows" in ran.err
+def test_rows_are_looked_up_on_the_served_page(cormorant, fitted, simulated, monkeypatch):
+    looked_up = {}
+
+    def interrupt(server):
+        looked_up.update(server.lookup.profile(4))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.explore.serve.PageServer.serve_forever", interrupt)
+    counts = simulated / "counts.npz"
+    assert cormorant("explore", fitted, "--serve", "--counts", counts).code == 0
+    assert looked_up["shows"][0]["count"] == read(counts).rows([4]).data.max()
+    refused = cormorant("explore", fitted, "--serve", "--counts", counts, "--covariates", counts)
+    assert (refused.code, "beta-features takes none" in refused.err) == (2, True)
 
 
 def test_rows_by_their_features(cormorant, fitted, simulated):
@@ -235,6 +245,33 @@ def test_a_table_of_real_numbers(real, cormorant, workplace):
     table.to_csv("missing.csv")
     ran = cormorant("fit", "missing.csv", *fit, "--out", "with-missing")
     assert "100 rows x 12 columns, 1 missing; 0 rows held out" in ran.err
+
+
+def test_triples_of_real_numbers_and_of_counts(tmp_path):
+    """Where there is no triple a real number is missing, and a count is zero; a first line of numbers is a triple."""
+    lines = [(u, i, (u * i) % 2) for u in range(30) for i in range(8) if (u + i) % 3]
+    for header in (["row", "column", "value"], False):
+        pd.DataFrame(lines).to_csv(tmp_path / "long.csv", index=False, header=header)
+        real, counts = (load_rows(str(tmp_path / "long.csv"), name) for name in ("gaussian", "bernoulli"))
+        assert (real.shape, real.n_missing) == ((30, 8), 80)
+        assert (counts.shape, counts.nnz) == ((30, 8), sum(n for *_, n in lines))
+        assert list(counts.column_names) == list(real.column_names) == list("01234567")
+
+
+def test_a_matrix_of_zeros_and_ones_may_have_entries_missing(cormorant, workplace):
+    y = np.random.default_rng(0).integers(0, 2, (30, 8)).astype(float)
+    y[3, 4] = np.nan
+    pd.DataFrame(y, columns=list("abcdefgh")).to_csv("y.csv", index=False)
+    fit = ["--model", "ibp", "--likelihood", "bernoulli", "--components", "3", "--sweeps", "4", "--samples", "1"]
+    assert cormorant("fit", "y.csv", *fit, "--starts", "1", "--quiet", "--out", "binary").code == 0
+    assert list(library.load("binary").column_names_) == list("abcdefgh")
+    assert cormorant("evaluate", "binary", "y.csv", "--json").json["rows"] == 30
+    (row,) = cormorant("rows", "binary", "y.csv", "--row", "3", "--top", "8", "--json").json["rows"]
+    assert {line["column"] for line in row["next"]} == {
+        name for name, e in zip("abcdefgh", y[3], strict=True) if e != 1
+    }
+    np.save("y.npy", y)
+    np.testing.assert_array_equal(load_rows("y.npy", "bernoulli").values, y)
 
 
 @pytest.mark.parametrize(

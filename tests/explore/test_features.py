@@ -8,7 +8,8 @@ import pytest
 from cormorant.datasets.features import simulate_features
 from cormorant.estimators import IBP, BetaBernoulliFeatures
 from cormorant.explore import export, tables
-from cormorant.explore.fitted import has_features, heavily_used
+from cormorant.explore.figures.images import component_pictures
+from cormorant.explore.fitted import added, has_features, heavily_used, top_columns
 from cormorant.explore.page.document import document
 from cormorant.explore.page.lookup import RowLookup
 from cormorant.explore.scores import column_scores, probabilities
@@ -36,6 +37,29 @@ def test_what_an_atom_takes_away_does_not_count(features):
     np.testing.assert_allclose(probabilities(features), expected)
     for by in ("lift", "frex", "divergence"):
         assert np.isfinite(column_scores(features, by)).all()
+
+
+def test_features_of_zeros_and_ones_are_told_by_chances(features):
+    """The same logit adds much where the background is undecided, and next to nothing where it is sure."""
+    features.likelihood, features.background_ = "bernoulli", np.array([-12.0, 0.0, 1.0, 6.0])
+    chance = 1 / (1 + np.exp(-features.background_))
+    with_feature = 1 / (1 + np.exp(-(features.background_ + features.components_)))
+    np.testing.assert_allclose(added(features), with_feature - chance)
+    np.testing.assert_allclose(component_pictures(features, (2, 2)).reshape(3, 4), with_feature - chance)
+    assert top_columns(features, 0, 1) == ["bird"]  # a logit of 3 at column 0 takes a chance of 6e-6 to 1e-4
+    np.testing.assert_array_equal(np.argmax(probabilities(features), axis=1), [1, 1, 3])
+    table = tables.component_columns(features, 1)
+    np.testing.assert_allclose(table["mean"], added(features)[[0, 1, 2], [1, 1, 3]])
+
+
+def test_a_binary_feature_adds_what_the_model_expects():
+    """Of a fitted model: what a row that shows one feature alone is expected to show, less what one without shows."""
+    y = simulate_features(likelihood="bernoulli", n_rows=40, n_columns=6, n_components=2, seed=0).y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = IBP(3, likelihood="bernoulli", n_starts=1, n_sweeps=6, n_samples=2, random_state=0).fit(y)
+    alone, none = model.inverse_transform(np.eye(3)), model.inverse_transform(np.zeros((3, 3)))
+    np.testing.assert_allclose(added(model), alone - none)
 
 
 def test_an_atom_that_only_takes_away():
@@ -106,8 +130,6 @@ def test_the_page_has_rows_that_show_a_feature(with_rows):
     last = next(component for component in page["components"] if component["number"] == 2)
     assert last["rows"][0][1:] == ["one", 1.0]
     assert RowLookup(with_rows).profile(2)["components"] == [{"component": 2, "weight": 1.0, "share": 1.0}]
-    with pytest.raises(ValueError, match="counts must be left out"):
-        RowLookup(with_rows, np.ones((1, 4)))
 
 
 @pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")

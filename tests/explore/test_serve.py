@@ -9,24 +9,38 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cormorant.data import Matrix
+from cormorant.datasets.features import simulate_features
+from cormorant.estimators import IBP
 from cormorant.explore.serve import ADDRESS, make_server, serve
+from cormorant.models.features import LIKELIHOODS
 
 from .page.models import small
 
 
-@pytest.fixture
-def server():
-    with make_server(small()) as server:
+@contextmanager
+def answering(server):
+    """A server that answers while one asks."""
+    with server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def server():
+    with answering(make_server(small())) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def ask(server, path, method="GET", **headers):
@@ -66,6 +80,50 @@ def test_rows_that_stand_for_a_component_can_be_looked_up_among_those_held_out(c
     for component in shown["components"]:
         for number, name, _ in component["rows"]:
             assert moved.row_names[number] == name
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_rows_of_a_matrix_are_looked_up_by_their_features(likelihood):
+    """What a row shows, would show next and is missing; real numbers have no next, but a background."""
+    drawn = simulate_features(likelihood=likelihood, n_rows=40, n_columns=15, n_components=3, seed=1).y.astype(float)
+    drawn[7, [2, 5]] = np.nan
+    columns = np.array([f"c{i}" for i in range(15)], dtype=object)
+    matrix = Matrix(drawn, np.array([f"r{u}" for u in range(40)], dtype=object), columns)
+    model = IBP(6, likelihood=likelihood, n_starts=1, n_sweeps=40, n_samples=4, random_state=0).fit(matrix)
+    with answering(make_server(model, counts=matrix)) as server:
+        assert b'"rowsLinked":true' in server.page
+        assert json.loads(ask(server, "/api/rows?query=r7")[1])["rows"] == [{"row": 7, "name": "r7"}]
+        whole, holes = (json.loads(ask(server, f"/api/row/{row}")[1]) for row in (6, 7))
+    assert holes["name"] == "r7"
+    probability = model.transform(matrix.rows([7]))[0]
+    assert holes["components"][0]["share"] == pytest.approx(probability.max(), rel=1e-3)
+    expected = dict(zip(columns, model.predict_mean(matrix.rows([7]))[0], strict=True))
+    called = "probability" if likelihood == "bernoulli" else "expected"
+    assert {line["name"]: line[called] for line in holes["missing"]} == pytest.approx(
+        {name: expected[name] for name in ("c2", "c5")}, rel=1e-3
+    )
+    assert "missing" not in whole
+    if likelihood == "gaussian":
+        furthest = np.argsort(-np.abs(drawn[6] - model.background_))
+        assert [line["name"] for line in whole["shows"]] == [f"c{i}" for i in furthest[:12]]
+        assert "next" not in whole
+        return
+    assert {line["name"] for line in whole["shows"]} <= {f"c{i}" for i in np.flatnonzero(drawn[6])}
+    assert whole["shows"][0]["count"] == drawn[6].max()
+    assert {line["name"] for line in holes["next"]} <= {f"c{i}" for i in np.flatnonzero(drawn[7] == 0)}
+    assert [line[called] for line in whole["next"]] == sorted((line[called] for line in whole["next"]), reverse=True)
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_a_matrix_must_have_the_columns_of_the_fit():
+    y = np.random.default_rng(0).normal(size=(20, 4))
+    names = np.array(list("abcd"), dtype=object)
+    model = IBP(3, n_starts=1, n_sweeps=4, n_samples=1, random_state=0).fit(Matrix(y, None, names))
+    with pytest.raises(ValueError, match="the columns in another order"):
+        make_server(model, counts=Matrix(y, None, names[::-1]))
+    with pytest.raises(ValueError, match="covariates must be left out"):
+        make_server(model, counts=y, covariates=y)
 
 
 def test_only_loopback(server):

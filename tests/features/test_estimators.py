@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from cormorant.data import as_counts
+from cormorant.data import Matrix, as_counts, as_matrix
 from cormorant.datasets.features import bars, simulate_features
 from cormorant.estimators import (
     FEATURE_ESTIMATORS,
@@ -69,6 +69,23 @@ def test_clone_pipeline_and_set_output(data):
     assert quietly(make_pipeline(StandardScaler(), small()).fit_transform, frame).shape == (60, 6)
     with pytest.raises(ValueError, match="feature names"):
         model.transform(frame[frame.columns[::-1]])
+
+
+@pytest.mark.parametrize("names", [list("abcdefgh"), range(8), range(10, 90, 10)], ids=["text", "default", "numbers"])
+@pytest.mark.parametrize("as_fitted", ["frame", "matrix"])
+def test_columns_in_another_order_are_refused(names, as_fitted, data):
+    """By name, whatever the names are and whichever of the two kinds of named matrices was fitted."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(data["gaussian"], columns=names)
+    columns = np.array([str(name) for name in names], dtype=object)
+    fitted = frame if as_fitted == "frame" else Matrix(data["gaussian"], None, columns)
+    model = quietly(small(n_sweeps=4, n_samples=1).fit, fitted)
+    turned = frame[frame.columns[::-1]]
+    for other in (turned, as_matrix(turned)):
+        with pytest.raises(ValueError, match=r"the columns in another order|Feature names must be in the same order"):
+            model.transform(other)
+    again = as_matrix(turned).columns(model.column_names_)
+    np.testing.assert_array_equal(model.transform(again), model.transform(frame))
 
 
 def test_dense_and_sparse_give_the_same_fit(data):

@@ -14,6 +14,7 @@ from cormorant.backends.cpu import CpuBackend
 from cormorant.data import as_counts, split_entries
 from cormorant.datasets import simulate_thinned
 from cormorant.estimators import HGP, ThinnedPoissonFactorization, load
+from cormorant.estimators.thinned_chains import counterparts
 from cormorant.evaluation import compare, perplexity
 from cormorant.inference.draws import A0_PRIOR
 from cormorant.inference.predictive import log_likelihood
@@ -256,6 +257,26 @@ def test_planted_effects_are_found(model, truth):
     assert ((low <= truth.effects) & (truth.effects <= high)).sum() >= 6
     inside = expit(truth.covariates @ truth.effects.T + truth.intercepts)
     assert np.abs(model.inclusion(truth.covariates)[:, match] - inside).mean() < 0.05
+
+
+def test_what_covariates_do_is_of_all_chains(model, truth):
+    """Intercepts and inclusion are means over both chains, of a component that one alone has found over that one."""
+    theta = np.hstack([model._encoding.encode(truth.covariates, len(truth.covariates)), np.ones((800, 1))])
+    every = [g for chain in model.samples_ for g in chain]
+    found = counterparts(model.samples_)[0]
+    assert found.sum() >= 5  # the planted ones
+    np.testing.assert_allclose(model.intercepts_[found], np.mean([g.coefficients[:, -1] for g in every], axis=0)[found])
+    inside = np.mean([expit(g.field(theta)) for g in every], axis=0)
+    np.testing.assert_allclose(model.inclusion(truth.covariates)[:, found], inside[:, found])
+    other = copy.copy(model)
+    strange = [replace(g, atoms=np.roll(g.atoms, 1, axis=0)) for g in model.samples_[1]]
+    other._finish([model.samples_[0], strange], model._covariance)
+    alone = np.mean([g.coefficients[:, -1] for g in model.samples_[0]], axis=0)
+    lost = ~counterparts(other.samples_)[0]
+    assert lost.sum() >= 4
+    np.testing.assert_allclose(other.intercepts_[lost], alone[lost])
+    of_first = np.mean([expit(g.field(theta)) for g in model.samples_[0]], axis=0)
+    np.testing.assert_allclose(other.inclusion(truth.covariates)[:, lost], of_first[:, lost])
 
 
 def test_covariates_help_where_little_is_seen():

@@ -42,6 +42,7 @@ _WORDS = {
     "whole number or None (-1": "whole number (-1",
     "Choose them by name: as_counts(X).columns(model.column_names_).": "Read their source again by cormorant prepare "
     "--vocabulary FILE, where FILE names the columns of the fit, one a line.",
+    "Choose them by name: as_matrix(X).columns(model.column_names_).": "Write them to the file in that order.",
 }
 _PATTERNS = {
     r"^X has (\d+) features, but \w+ is expecting (\d+) features as input": (

@@ -11,7 +11,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import say
 from cormorant.cli.known_rows import check_covariates, load_covariates
 from cormorant.cli.outputs import check_output, new_file, report
-from cormorant.cli.sources import counts_for, load_fit, refuse_features
+from cormorant.cli.sources import counts_for, load_fit
 
 
 def explore(
@@ -72,12 +72,13 @@ def explore(
 def _serve(
     fit: Path, counts: str | None, covariates: Path | None, port: int, title: str | None, among: int | None
 ) -> None:
+    from cormorant.explore.fitted import has_features
     from cormorant.explore.serve import serve
 
     model = load_fit(fit)
-    if counts is not None:
-        refuse_features(model, "the look-up of rows")
     rows = None if counts is None else counts_for(model, counts)
+    if covariates is not None and has_features(model):
+        raise ValueError(f"--covariates do nothing here: {model.model.name} takes none; leave them out.")
     known = None if rows is None else load_covariates(covariates, rows)
     options = {"counts": rows, "covariates": known, "title": title, "among": among}
     serve(model, port, **options, ready=lambda url: say(f"Open {url} (Ctrl-C ends it)"))

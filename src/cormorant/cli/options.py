@@ -13,7 +13,8 @@ CountsArgument = Annotated[
     str,
     typer.Argument(
         metavar="COUNTS",
-        help="File of counts in any format that cormorant.read tells by its name, or nyt for the embedded sample.",
+        help="File of counts in any format that cormorant.read tells by its name, or nyt for the embedded sample; of "
+        "features also a matrix (.npy, .csv, .tsv), which may have entries missing.",
     ),
 ]
 FitArgument = Annotated[Path, typer.Argument(metavar="FIT", help="Folder written by cormorant fit.")]

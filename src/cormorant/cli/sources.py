@@ -36,12 +36,18 @@ def load_counts(source: str, **options: Any) -> Counts:
 
 
 def load_rows(source: str, likelihood: str | None) -> Counts | Matrix:
-    """Rows to fit or to look at: a matrix of real numbers (.npy, .csv, .tsv) where the model takes any, else counts."""
-    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix
+    """Rows to fit or to look at: counts or, for models of features, also a matrix (.npy, .csv, .tsv).
 
-    if likelihood == "gaussian" and Path(source).suffix in MATRIX_SUFFIXES and not Path(source).is_dir():
-        return read_matrix(source)
-    return load_counts(source)
+    Triples are counts, and zero where there is none; of real numbers, they are a matrix with entries missing there.
+    """
+    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix, triples_of_counts
+
+    path = Path(source)
+    if likelihood is None or path.suffix not in MATRIX_SUFFIXES or path.is_dir():
+        return load_counts(source)
+    if likelihood != "gaussian" and path.suffix != ".npy" and (options := triples_of_counts(path)) is not None:
+        return load_counts(source, **options)
+    return read_matrix(path)
 
 
 def load_fit(fit: Path) -> Any:
@@ -61,17 +67,6 @@ def counts_for(model: Any, source: str) -> Any:
         return to_counts(model, found, reset=False)
     check_columns(model, found)
     return found
-
-
-def refuse_features(model: Any, what: str) -> None:
-    """Say so where something is made for models of counts alone."""
-    from cormorant.explore.fitted import has_features
-
-    if has_features(model):
-        raise ValueError(
-            f"{what} tells of models of counts; which features a row of {model.model.name} shows is said by "
-            "cormorant rows and cormorant export --counts."
-        )
 
 
 def describe(counts: Counts | Matrix) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cormorant.data.counts import Counts
 from cormorant.data.errors import DataError
-from cormorant.data.names import Shaped, checked_names, index_names, take
+from cormorant.data.names import Shaped, checked_names, index_names, positions, take
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,11 @@ class Matrix(Shaped):
     def rows(self, index: Any) -> Matrix:
         """Those at these places."""
         return replace(self, values=self.values[index], row_names=take(self.row_names, index))
+
+    def columns(self, index: Any) -> Matrix:
+        """Those at these places, or of these names."""
+        chosen = positions(self.n_columns, index, self.column_names, "column")
+        return replace(self, values=self.values[:, chosen], column_names=take(self.column_names, chosen))
 
     def numbered(self) -> Matrix:
         """The same, rows without names called by their numbers."""

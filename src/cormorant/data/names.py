@@ -30,8 +30,9 @@ class Shaped:
 
 
 def index_names(index: Any) -> Any:
-    """Names from a pandas index; the default index, which only numbers, gives none."""
-    return None if type(index).__name__ == "RangeIndex" else index
+    """Names from a pandas index; the default index 0, 1, 2, ... only numbers, and gives none."""
+    is_default = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+    return None if is_default else index
 
 
 def checked_names(names: Any, length: int, what: str) -> Names:

@@ -53,7 +53,23 @@ def _checked_array(estimator: Any, X: Any, reset: bool) -> Any:
         X = entries
     elif isinstance(X, np.ma.MaskedArray):  # what it hides is missing; scikit-learn's checks would uncover it
         X = np.ma.filled(X.astype(np.float64), np.nan)
+    elif hasattr(X, "columns") and not reset and not hasattr(estimator, "feature_names_in_"):
+        # Scikit-learn knows names that are text, and fits of frames, alone.
+        entries: Any = check_array(X, estimator=estimator, **options)
+        check_columns(estimator, Matrix(entries, None, _telling_names(X)))
+        return entries
     return validate_data(estimator, X, reset=reset, **options)
+
+
+def _telling_names(frame: Any) -> np.ndarray | None:
+    """Names of the columns, or None where they only number them."""
+    names = frame_columns(frame)
+    return None if list(names) == [str(i) for i in range(len(names))] else names
+
+
+def frame_columns(frame: Any) -> np.ndarray:
+    """Names of all columns of a data frame, those that are numbers too."""
+    return np.array([str(name) for name in frame.columns], dtype=object)
 
 
 def _text_in(X: Any) -> str:

@@ -15,7 +15,7 @@ from cormorant.backends.select import select_backend
 from cormorant.data import Counts, Matrix, as_matrix
 from cormorant.estimators.chains import diagnose
 from cormorant.estimators.feature_chains import matched, sampled_correlation
-from cormorant.estimators.feature_inputs import to_table
+from cormorant.estimators.feature_inputs import frame_columns, to_table
 from cormorant.estimators.feature_parameters import FIRST, check_parameters, given
 from cormorant.estimators.feature_prediction import FeaturePredictionMixin
 from cormorant.estimators.feature_storage import FeatureStorageMixin
@@ -363,7 +363,7 @@ def _names(X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     named = as_matrix(X)
     columns = named.column_names
     if columns is None and hasattr(X, "columns") and not isinstance(X, Counts | Matrix):
-        columns = np.array([str(name) for name in X.columns], dtype=object)
+        columns = frame_columns(X)
     return named.row_names, columns
 
 

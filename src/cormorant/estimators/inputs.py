@@ -50,9 +50,10 @@ def check_columns(estimator: Any, counts: Counts | Matrix) -> None:
             what = f"{len(unknown)} columns unknown to the fit ({', '.join(map(repr, unknown[:3]))})"
         elif len(given) < len(fitted):
             what = f"only {len(given)} of them"
+        reader = "as_matrix" if isinstance(counts, Matrix) else "as_counts"
         raise ValueError(
             f"X must have the {len(fitted)} columns of the fit, in their order; it has {what}. "
-            "Choose them by name: as_counts(X).columns(model.column_names_)."
+            f"Choose them by name: {reader}(X).columns(model.column_names_)."
         )
     if counts.n_columns != estimator.n_features_in_:
         raise ValueError(

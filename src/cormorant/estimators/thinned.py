@@ -77,8 +77,9 @@ class ThinnedPoissonFactorization(
         correlation_: rho_km = l_k . S l_m / sqrt(l_k . S l_k  l_m . S l_m), what the covariates make components share,
             S being the covariance of theta over the rows of the fit; mean over the samples of chains that found both.
         correlation_interval_: 90% credible intervals of those, 2 x components x components.
-        samples_: Posterior samples, a list a chain, the components of each matched to the first's. The attributes above
-            (but for the correlations) and `transform` are of the first chain.
+        samples_: Posterior samples, a list a chain, the components of each matched to the first's. What covariates do
+            (effects, intercepts, locations, correlations, `inclusion`) is of all chains that found a component; what
+            components are (`components_`, `weights_`, `usage_`) and `transform` of the first chain.
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
         traces_: Those summaries after every sweep that is not dropped: a dict of lists a chain.
         history_: One dict an epoch or sweep.
@@ -199,8 +200,8 @@ class ThinnedPoissonFactorization(
         self.weights_ = np.mean([g.weights for g in first], axis=0)
         self.usage_ = shares(np.mean([g.held_counts for g in first], axis=0))
         self.n_components_used_ = count_used(self.usage_)
-        self.intercepts_ = np.mean([g.coefficients[:, -1] for g in first], axis=0)
-        self.locations_ = self._pooled([np.stack([g.locations for g in chain]) for chain in chains]).mean(axis=0)
+        coefficients = self._pooled([np.stack([g.coefficients for g in chain]) for chain in chains]).mean(axis=0)
+        self.locations_, self.intercepts_ = coefficients[:, :-1].copy(), coefficients[:, -1].copy()
         found = sampled_correlation(chains, self._covariance)
         self.correlation_, self.correlation_interval_ = found[0], found[1:]
         assert self._encoding is not None  # a fit has covariates
@@ -246,11 +247,16 @@ class ThinnedPoissonFactorization(
         return ThinnedPosterior(self._gibbs(), self.samples_[:1])
 
     def inclusion(self, covariates: Any) -> np.ndarray:
-        """P(z = 1) of rows with these covariates, whatever they show: rows x components (of the first chain)."""
+        """P(z = 1) of rows with these covariates, whatever they show, by all chains: rows x components.
+
+        A chain that has not found a component says nothing of it; there the first chain stands in, as for the effects.
+        """
         check_is_fitted(self)
         assert self._encoding is not None  # a fit has covariates
         theta = _with_ones(self._encoding.encode(covariates, len(covariates)))
-        return np.mean([expit(g.field(theta)) for g in self.samples_[0]], axis=0)
+        first, *others = (np.mean([expit(g.field(theta)) for g in chain], axis=0) for chain in self.samples_)
+        told = (np.where(known, mean, first) for mean, known in zip(others, counterparts(self.samples_), strict=True))
+        return np.average([first, *told], axis=0, weights=[len(chain) for chain in self.samples_])
 
     def transform(  # pyright: ignore[reportIncompatibleMethodOverride] (there is no mask)
         self, X: Any, *, exposure: Any = None, covariates: Any = None, return_std: bool = False

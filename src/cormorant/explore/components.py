@@ -48,7 +48,8 @@ def component_columns(model: FittedModel, n: int = 10, *, by: str = "mean", amon
         among: How many of the most used components to list; None takes all.
 
     Returns:
-        component, rank (from 1), column, mean (a_ki), probability (of the component's counts), lift, frex.
+        component, rank (from 1), column, mean (a_ki; of zeros and ones what a feature adds to the chance of a one),
+        probability (of the component's counts), lift, frex.
     """
     chosen = most_used(model, among)
     ranking = column_scores(model, by)
@@ -59,7 +60,7 @@ def component_columns(model: FittedModel, n: int = 10, *, by: str = "mean", amon
             "component": at[0],
             "rank": np.tile(np.arange(1, top.shape[1] + 1), len(chosen)),
             "column": named(model.column_names_, at[1]),
-            "mean": model.components_[at],
+            "mean": column_scores(model, "mean")[at],
             "probability": probabilities(model)[at],
             "lift": column_scores(model, "lift")[at],
             "frex": column_scores(model, "frex")[at],

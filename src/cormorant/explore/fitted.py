@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from cormorant._words import counted
 from cormorant.models.features import LatentFeatures
@@ -35,7 +36,20 @@ def named(names: np.ndarray | None, index: Iterable[int]) -> list[str]:
 
 def top_columns(model: FittedModel, component: int, n: int) -> list[str]:
     """Names (numbers, where the data have no names) of the component's n largest columns, largest first."""
-    return named(model.column_names_, largest(model.components_[component], n))
+    return named(model.column_names_, largest(added(model)[component], n))
+
+
+def added(model: Any) -> np.ndarray:
+    """What each component adds to E y, components x columns: a_ki, but of features of zeros and ones
+
+        sigmoid(a_0i + a_ki) - sigmoid(a_0i),
+
+    what it adds to the chance of a one. A logit tells little by itself: where the background is far below zero, or far
+    above, one or five more are the same to the data.
+    """
+    if getattr(model, "likelihood", None) != "bernoulli":
+        return model.components_
+    return expit(model.background_ + model.components_) - expit(model.background_)
 
 
 def largest(values: np.ndarray, n: int) -> np.ndarray:

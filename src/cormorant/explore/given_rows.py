@@ -30,7 +30,9 @@ class GivenRows:
             return cls(model, model._rows(X, None, None, covariates).counts, covariates)
         if covariates is not None:
             raise ValueError(f"covariates must be left out: {type(model).__name__} takes none.")
-        return cls(model, as_matrix(X))
+        matrix = as_matrix(X)
+        model._table(matrix, None)
+        return cls(model, matrix)
 
     def take(self, rows: Any) -> GivenRows:
         """Those at these places."""

@@ -1,7 +1,8 @@
 """How much a column says of a component: four scores, each components x columns.
 
 With p(i | k) = a_ki / sum_j a_kj and p(i) = sum_k share_k p(i | k), where the share of a feature is that of the rows
-that show it, and atoms that are real numbers count as far as they are positive,
+that show it, and atoms that are real numbers count as far as they are positive (of zeros and ones a_ki is what a
+feature adds to the chance of a one),
 
     mean        a_ki, how often the component shows the column
     lift        p(i | k) / p(i), how much more often than the data at large; rare columns win
@@ -16,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cormorant.explore.fitted import FittedModel
+from cormorant.explore.fitted import FittedModel, added
 
 EXCLUSIVITY = 0.5  # v of frex: the say of being exclusive against being frequent
 
@@ -40,7 +41,7 @@ def check_score(by: str) -> None:
 
 def probabilities(model: FittedModel) -> np.ndarray:
     """p(i | k) = a_ki / sum_j a_kj: where a count of component k falls; what an atom takes away does not count."""
-    positive = np.maximum(model.components_, 0.0)
+    positive = np.maximum(added(model), 0.0)
     return positive / np.maximum(positive.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
@@ -50,8 +51,8 @@ def overall_probabilities(model: FittedModel) -> np.ndarray:
 
 
 def mean(model: FittedModel) -> np.ndarray:
-    """a_ki."""
-    return model.components_
+    """a_ki; of features of zeros and ones what they add to the chance of a one (`fitted.added`)."""
+    return added(model)
 
 
 def lift(model: FittedModel) -> np.ndarray:

@@ -49,8 +49,9 @@ def serve(
     Args:
         model: A fitted estimator.
         port: Port to listen at; 0 takes any that is free.
-        counts: Rows to look up, with the columns of the fit (usually what the model was fitted to). None looks up
-            the rows of the fit by their weights, and cannot say what they would show next.
+        counts: Rows to look up, with the columns of the fit (usually what the model was fitted to; of features any
+            matrix that they take, also with missing entries). None looks up the rows of the fit by their weights, and
+            cannot say what they would show next.
         covariates: Of the rows of counts, if the model was fitted with covariates.
         title: Heading of the page; None names the model.
         among: How many of the most used components to show; None takes those in use, at most 300.

@@ -6,6 +6,8 @@ import threading
 import numpy as np
 import pytest
 
+from cormorant.datasets.features import simulate_features
+from cormorant.estimators import BetaBernoulliFeatures
 from cormorant.explore import page
 from cormorant.explore.labels import component_labels
 from cormorant.explore.serve import make_server
@@ -507,6 +509,28 @@ def test_rows_can_be_looked_up(open_page, served):
     name = tab.locator("#panel .rows .link").first.inner_text()
     tab.locator("#panel .rows .link").first.click()
     expect(heading(tab)).to_have_text(name)
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_a_row_of_features_tells_what_is_missing(open_page):
+    y = simulate_features(likelihood="gaussian", n_rows=30, n_columns=6, n_components=2, seed=0).y
+    y[3, 4] = np.nan
+    model = BetaBernoulliFeatures(4, 1, n_starts=1, n_sweeps=10, n_samples=2, random_state=0).fit(y)
+    with make_server(model, counts=y) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            tab = open_page(server.url)
+            tab.fill("#lookup-input", "3")
+            tab.locator("#lookup-list [role=option]").first.click()
+            expect(tab.locator("#panel section", has_text="Furthest from the background")).to_be_visible()
+            missing = tab.locator("#panel section", has_text="Missing, and expected")
+            expect(missing.locator("li")).to_have_count(1)
+            shown = float(missing.locator(".number").inner_text().replace("\N{MINUS SIGN}", "-"))
+            assert shown == pytest.approx(model.predict_mean(y[[3]])[0, 4], rel=0.01)
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_a_row_that_is_not_found(open_page, served):

@@ -12,6 +12,7 @@ import numpy as np
 from cormorant.data.errors import DataError
 from cormorant.data.matrix import Matrix
 from cormorant.data.names import checked_names
+from cormorant.data.readers.long_tables import has_triples, has_triples_of_counts, is_numeric, matrix_of_triples
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MATRIX_SUFFIXES = (".npy", *DELIMITERS)
@@ -21,7 +22,10 @@ def read_matrix(path: str | PathLike[str]) -> Matrix:
     """A matrix of real numbers; NaN, or an empty cell of a table, where an entry is missing.
 
     A table names its columns in its first line, unless that is made of numbers like the others. Its first column holds
-    the names of the rows if it has no title or is not made of numbers. (Tables of triples are read by `read`.)
+    the names of the rows if it has no title or is not made of numbers.
+
+    A table may also hold triples (row, column, value), told by `long_tables.has_triples`; then an entry is missing
+    where there is no triple. (Triples of counts, which are zero there, are read by `read`.)
     """
     path = Path(path)
     if path.suffix not in MATRIX_SUFFIXES:
@@ -35,6 +39,30 @@ def read_matrix(path: str | PathLike[str]) -> Matrix:
     return found
 
 
+def write_matrix(matrix: Matrix, path: str | PathLike[str]) -> None:
+    """Write a matrix as `read_matrix` reads it; .npy has no names, a table has nothing where an entry is missing."""
+    path = Path(path)
+    if path.suffix == ".npy":
+        np.save(path, matrix.values)
+        return
+    names, columns = matrix.row_names, matrix.column_names
+    if columns is None and names is not None:
+        columns = np.arange(matrix.n_columns)
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines, delimiter=DELIMITERS[path.suffix], lineterminator="\n")
+        if columns is not None:
+            writer.writerow([*([] if names is None else [""]), *columns])
+        for u, row in enumerate(matrix.values.tolist()):
+            writer.writerow([*([] if names is None else [names[u]]), *map(_cell, row)])
+
+
+def _cell(value: float) -> str:
+    """The shortest text that is read as the same number; whole numbers without a point."""
+    if np.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
 def _read_npy(path: Path) -> Matrix:
     try:
         values: Any = np.load(path, allow_pickle=False)
@@ -46,22 +74,38 @@ def _read_npy(path: Path) -> Matrix:
     return Matrix(values.astype(np.float64))
 
 
-def _read_table(path: Path, delimiter: str) -> Matrix:
+def triples_of_counts(path: Path) -> dict[str, Any] | None:
+    """Options of `read` for a table of triples, its numbers being counts; None if it is a matrix."""
+    table, first, header = _parsed(path, DELIMITERS[path.suffix])
+    titles = None if header is None else first
+    is_long = table.shape[1] > 1 and has_triples_of_counts(table, titles)
+    return {"header": header is not None} if is_long else None
+
+
+def _parsed(path: Path, delimiter: str) -> tuple[Any, list[str], int | None]:
+    """A table as a data frame, its first line, and which line its header is (None: there is none)."""
     import pandas as pd
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             first = next(csv.reader(lines, delimiter=delimiter), [])
         header = None if _are_entries(first) else 0
-        table: Any = pd.read_csv(path, sep=delimiter, header=header, encoding="utf-8-sig")
+        options: Any = {"sep": delimiter, "header": header, "encoding": "utf-8-sig", "float_precision": "round_trip"}
+        return pd.read_csv(path, **options), first, header
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise DataError(f"{path} must be a table with a line a row; it could not be read: {error}.") from None
+
+
+def _read_table(path: Path, delimiter: str) -> Matrix:
+    table, first, header = _parsed(path, delimiter)
     if table.empty:
         raise DataError(f"{path} must hold a matrix with rows and columns; it has shape {table.shape}.")
+    if table.shape[1] > 2 and has_triples(table, None if header is None else first, path):
+        return matrix_of_triples(path, delimiter, header, table.shape[1])
     row_names = None
-    if not _is_numeric(table.iloc[:, 0]) or (header == 0 and not first[0].strip()):
+    if not is_numeric(table.iloc[:, 0]) or (header == 0 and not first[0].strip()):
         row_names, table = table.iloc[:, 0].astype(str), table.iloc[:, 1:]
-    if wrong := [str(name) for name in table.columns if not _is_numeric(table[name])]:
+    if wrong := [str(name) for name in table.columns if not is_numeric(table[name])]:
         raise DataError(
             f"{path} must have numbers in all columns but the first, which may name the rows; {wrong[0]!r} has others."
         )
@@ -71,14 +115,15 @@ def _read_table(path: Path, delimiter: str) -> Matrix:
 
 
 def _are_entries(cells: list[str]) -> bool:
-    """Whether the first line of a table is one of its rows: numbers, and not 0, 1, 2, ..., which are names."""
+    """Whether the first line of a table is one of its rows: numbers, and not 0, 1, 2, ..., which are names.
+
+    Entries may be missing, but the first: an empty cell there stands above the names of rows.
+    """
+    if not cells or not cells[0].strip():
+        return False
     try:
-        numbers = [float(cell) for cell in cells]
+        for cell in filter(str.strip, cells):
+            float(cell)
     except ValueError:
         return False
-    return bool(cells) and cells != [str(i) for i in range(len(numbers))]
-
-
-def _is_numeric(column: Any) -> bool:
-    """Whether it holds numbers alone (an empty one does: all are missing)."""
-    return column.dtype.kind in "iuf"
+    return cells != [str(i) for i in range(len(cells))]

@@ -29,7 +29,7 @@ def component_panels(
     by: str = "mean",
     across: int = 4,
 ) -> Axes:
-    """A panel a component: its top columns, each over a bar as long as its mean a_ki (the component's largest: 1).
+    """A panel a component: its top columns, each over a bar as long as its score "mean" (the component's largest: 1).
 
     Args:
         model: A fitted estimator.
@@ -46,12 +46,12 @@ def component_panels(
     rows = -(-len(chosen) // across)
     ax = whole_page(ax, (1.95 * across, 0.17 * (lines * rows - 1)))
     ax.set(xlim=(0, across), ylim=(rows * lines - 1.4, -0.6))
-    scores = column_scores(model, by)
+    scores, atoms = column_scores(model, by), column_scores(model, "mean")
     width = (1.0 - GAP) * size_in_points(ax)[0] / across
     for panel, (k, label) in enumerate(zip(chosen, labels_of(model, chosen), strict=True)):
         y, x = divmod(panel, across)
         top = largest(scores[k], n)
-        length = model.components_[k, top] / model.components_[k].max()
+        length = np.maximum(atoms[k, top], 0.0) / max(atoms[k].max(), 1e-300)
         room = width - text_width(f"{k}0", FONT, "bold")  # a space is no wider than a figure
         title = f"{k} {cut(label, room, FONT, 'bold')}"
         ax.text(x, y * lines, title, fontsize=FONT, fontweight="bold", va="center", **PLAIN)

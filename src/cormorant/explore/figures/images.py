@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cormorant.explore.figures.frame import axes
-from cormorant.explore.fitted import FittedModel, by_usage, check_number
+from cormorant.explore.fitted import FittedModel, added, by_usage, check_number
 from cormorant.explore.palette import SEQUENTIAL
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ def component_images(
     across: int = 10,
 ) -> Axes:
     """The most used components as pictures, each scaled to its brightest pixel; below, its share of the counts.
+
+    Of features the share is that of the rows that show them, and a picture has what a feature adds to the background:
+    of zeros and ones to the chance of a one. What it takes away is left dark.
 
     Args:
         model: A fitted estimator whose columns are pixels.
@@ -63,7 +66,7 @@ def component_images(
 
 
 def component_pictures(model: FittedModel, shape: tuple[int, int], pixels: ArrayLike | None = None) -> np.ndarray:
-    """E a as pictures, components x height x width; pixels that are no column are zero."""
+    """What components add to E y, as pictures, components x height x width; pixels that are no column are zero."""
     n_components, n_columns = model.components_.shape
     size = int(np.prod(shape))
     at = np.arange(n_columns) if pixels is None else np.asarray(pixels)
@@ -75,5 +78,5 @@ def component_pictures(model: FittedModel, shape: tuple[int, int], pixels: Array
     if at.shape != (n_columns,) or at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= size:
         raise ValueError(f"pixels must be {n_columns} numbers from 0 to {size - 1}, one a column; got {pixels!r}.")
     pictures = np.zeros((n_components, size))
-    pictures[:, at] = model.components_
+    pictures[:, at] = added(model)
     return pictures.reshape(n_components, *shape)

@@ -11,13 +11,17 @@ import numpy as np
 from cormorant.explore.fitted import has_features, largest
 from cormorant.explore.given_rows import GivenRows, given_rows
 from cormorant.explore.labels import short_name
+from cormorant.explore.page.feature_rows import feature_columns
 from cormorant.explore.page.values import NAME_LETTERS, column_name, rounded, row_name
 from cormorant.explore.row_weights import kept_weights, row_shares
 
 MOST_FOUND = 20
 PROFILE_COMPONENTS, PROFILE_COLUMNS = 10, 12
-SAMPLE = 5  # rows by which counts are recognised as those of the fit
+SAMPLE = 20  # rows by which counts are recognised as those of the fit
 SAME = 0.01  # relative; weights found twice differ by the precision of the solver
+SAME_FEATURES = (
+    0.6  # of what those of other rows differ by: measured, .5 at most after 60 sweeps (other rows: .8 to 1.3)
+)
 
 
 class RowLookup:
@@ -25,11 +29,6 @@ class RowLookup:
 
     def __init__(self, model: Any, counts: Any = None, covariates: Any = None):
         self._model, self._weights = model, kept_weights(model)
-        if has_features(model) and counts is not None:
-            raise ValueError(
-                f"counts must be left out: of {type(model).__name__} the rows of the fit are looked up, by the "
-                "features that they show."
-            )
         self._given = given_rows(model, counts, covariates)
         self._lock = Lock()  # requests come in threads of their own, the model is asked by one at a time
         if self._given is not None:
@@ -76,6 +75,8 @@ class RowLookup:
 
     def _columns(self, given: GivenRows) -> dict[str, Any]:
         """What the one row shows most, and what it would show next."""
+        if has_features(self._model):
+            return feature_columns(given, PROFILE_COLUMNS)
         row, names = given.counts, self._model.column_names_
         order = largest(row.data, PROFILE_COLUMNS)
         shows = [{"name": column_name(names, int(row.indices[e])), "count": row.data[e].item()} for e in order]
@@ -106,7 +107,19 @@ class RowLookup:
         assert self._weights is not None  # `_places_of_fit` looks
         rows = np.unique(np.linspace(0, len(places) - 1, SAMPLE).astype(np.int64))
         again, kept = given.take(places[rows]).weights(), self._weights[rows]
+        if has_features(self._model):
+            return _are_same_features(again, kept)
         return bool(np.allclose(again, kept, rtol=SAME, atol=SAME * np.abs(kept).max()))
+
+
+def _are_same_features(again: np.ndarray, kept: np.ndarray) -> bool:
+    """Whether rows have features like those kept: a sampler finds probabilities only about twice the same.
+
+    So each row is nearer to its own than rows are to those of others.
+    """
+    shifts = range(1, len(kept))
+    others = [np.abs(again - np.roll(kept, shift, axis=0)).sum() for shift in shifts]
+    return bool(np.abs(again - kept).sum() <= SAME_FEATURES * np.mean(others)) if others else True
 
 
 def _places_by_name(names: np.ndarray | None, among: np.ndarray | None) -> np.ndarray | None:

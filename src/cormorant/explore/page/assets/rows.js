@@ -51,10 +51,13 @@ function rowDetails(profile) {
   return [
     head(profile.name === `row ${profile.row}` ? "Row" : `Row ${profile.row}`, profile.name),
     section("Components", profileList(profile.components)),
-    ...(profile.shows ? [section("Shows most", shareList(profile.shows, "count"))] : []),
-    ...(profile.next ? [section("Would show next", shareList(profile.next, "probability"))] : []),
+    ...(profile.shows ? [section(isReal(profile) ? "Furthest from the background" : "Shows most", shareList(profile.shows))] : []),
+    ...(profile.next ? [section("Would show next", shareList(profile.next))] : []),
+    ...(profile.missing ? [section("Missing, and expected", shareList(profile.missing))] : []),
   ];
 }
+
+const isReal = ({ shows }) => shows.some((column) => "value" in column);
 
 /** The row's components with the share of its counts that each explains. */
 function profileList(components) {
@@ -69,16 +72,24 @@ function profileList(components) {
   return element("ol", { class: "bars" }, ...components.map(line));
 }
 
-/** Columns of a row with a number each: counts, or probabilities. */
-function shareList(columns, key) {
-  const most = Math.max(...columns.map((column) => column[key]), Number.MIN_VALUE);
-  const line = (column) =>
-    element(
-      "li",
-      {},
-      nameOf(column.name),
-      bar(column[key] / most),
-      element("span", { class: "number" }, key === "count" ? column[key].toLocaleString("en") : percent(column[key]))
-    );
-  return element("ol", { class: "bars columns" }, ...columns.map(line));
+/** How the numbers of columns are told, by what they are. */
+const TOLD = {
+  count: (count) => count.toLocaleString("en"),
+  probability: percent,
+  value: (value) => shortNumber(value),
+  expected: (value) => shortNumber(value),
+};
+
+const shortNumber = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 }).replace("-", "−");
+
+/** Columns of a row with a number each: counts, real numbers, what is expected, or probabilities. */
+function shareList(columns) {
+  const numbers = columns.map((column) => {
+    const kind = Object.keys(TOLD).find((key) => key in column);
+    return { name: column.name, text: TOLD[kind](column[kind]), size: column.size ?? column[kind] };
+  });
+  const most = Math.max(...numbers.map(({ size }) => size), Number.MIN_VALUE);
+  const line = ({ name, text, size }) =>
+    element("li", {}, nameOf(name), bar(size / most), element("span", { class: "number" }, text));
+  return element("ol", { class: "bars columns" }, ...numbers.map(line));
 }
