@@ -468,12 +468,16 @@ class TestPlantedEffects:
         assert share > 0.9 - 3.0 * np.sqrt(0.09 / n)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["diln", "cnpf"])
-    def test_intervals_of_a_default_fit_hold_most_of_them(self, monkeypatch, name):
-        """By all chains together; by the first alone they held two thirds (DILN), or fewer than half (CNPF)."""
+    @pytest.mark.parametrize(("name", "said"), [("diln", 0.86), ("cnpf", 0.78)])
+    def test_intervals_of_a_default_fit_hold_most_of_them(self, monkeypatch, name, said):
+        """As many as docs/models/covariates.md says, less three standard errors: .77 (DILN) and .68 (CNPF).
+
+        By the first chain alone they held two thirds, or fewer than half.
+        """
         monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
         monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", 4)
-        assert self.coverage(name, range(12))[0] > 0.7
+        share, n = self.coverage(name, range(24))
+        assert share > said - 3.0 * np.sqrt(said * (1.0 - said) / n)
 
     def test_intervals_are_of_all_chains(self):
         sim = planted("diln", n_rows=100)
