@@ -459,12 +459,16 @@ class TestPlantedEffects:
         assert share > 0.9 - 3.0 * np.sqrt(0.09 / n)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["diln", "cnpf"])
-    def test_intervals_of_a_default_fit_hold_most_of_them(self, monkeypatch, name):
-        """By all chains together; by the first alone they held two thirds (DILN), or fewer than half (CNPF)."""
+    @pytest.mark.parametrize(("name", "said"), [("diln", 0.86), ("cnpf", 0.78)])
+    def test_intervals_of_a_default_fit_hold_most_of_them(self, monkeypatch, name, said):
+        """As many as docs/models/covariates.md says, less three standard errors: .77 (DILN) and .68 (CNPF).
+
+        By the first chain alone they held two thirds, or fewer than half.
+        """
         monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
         monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", 4)
-        assert self.coverage(name, range(12))[0] > 0.7
+        share, n = self.coverage(name, range(24))
+        assert share > said - 3.0 * np.sqrt(said * (1.0 - said) / n)
 
     def test_intervals_are_of_all_chains(self):
         sim = planted("diln", n_rows=100)
@@ -487,7 +491,8 @@ class TestPlantedEffects:
 
 class TestHeavyTails:
     @pytest.mark.parametrize("seed", range(4))
-    def test_outlier_rows_are_predicted_better(self, seed):
+    @pytest.mark.parametrize("name", ["cnpf", "diln"])
+    def test_outlier_rows_are_predicted_better(self, name, seed):
         """Given the components, rows six times as far out as others, of which a few counts are seen.
 
         Other rows pay for it. Where components are learned as well, locations grow to reach the outliers, and on whole
@@ -501,11 +506,12 @@ class TestHeavyTails:
 
         def log_score(heavy_tails, hyper):
             shape = 0.1 + 1e4 * atoms.T
-            g = Globals(shape, shape.sum(axis=0), np.full(4, 2.0), CORNERS, 1.0, 1.0, hyper, beta=8.0)
-            gibbs = Gibbs(replace(MODELS["diln"], heavy_tails=heavy_tails), CpuBackend())
+            beta = 8.0 if name == "diln" else 1.0
+            g = Globals(shape, shape.sum(axis=0), np.full(4, 2.0), CORNERS, 1.0, 1.0, hyper, beta=beta)
+            gibbs = Gibbs(replace(MODELS[name], heavy_tails=heavy_tails), CpuBackend())
             return log_likelihood(SampledPosterior(gibbs, [10 * [Sample.of(g)]]), Rows(seen), test)
 
-        gaussian = Hyperparameters(0.1, 1.0, 0.36, 1.0)
+        gaussian = Hyperparameters(0.1, 1.0, 0.36, 10.0)
         assert log_score(True, replace(gaussian, df=1.5)) > log_score(False, gaussian) + 0.005
 
     def test_is_saved_and_reported(self, data, tmp_path):
