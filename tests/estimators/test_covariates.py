@@ -466,7 +466,7 @@ class TestPlantedEffects:
         By the first chain alone they held two thirds, or fewer than half.
         """
         monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
-        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", 4)
+        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (4, 16))
         share, n = self.coverage(name, range(24))
         assert share > said - 3.0 * np.sqrt(said * (1.0 - said) / n)
 
@@ -483,9 +483,10 @@ class TestPlantedEffects:
         assert_allclose(model.covariate_effects_interval_[1], np.maximum(ends[1], every.mean(axis=0)))
 
     def test_rows_with_covariates_have_more_sweeps(self, monkeypatch):
-        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", 4)
-        few, many = (parameters.resolve_chains(None, None, 5, 100, 10, known) for known in (False, True))
-        assert many.n_sweeps == 4 * few.n_sweeps
+        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (4, 16))
+        for rows, times in ((100, 16), (2_000, 16), (4_000, 8), (100_000, 4)):
+            few, many = (parameters.resolve_chains(None, None, 5, rows, 10, known) for known in (False, True))
+            assert many.n_sweeps == times * few.n_sweeps
         assert parameters.resolve_chains(None, 50, 5, 100, 10, True).n_sweeps == 50
 
 

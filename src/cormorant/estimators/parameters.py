@@ -27,7 +27,8 @@ MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
 MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
-SWEEPS_FOR_EFFECTS = 4  # times as many sweeps by default where rows have covariates
+SWEEPS_FOR_EFFECTS = 4, 16  # times as many sweeps by default where rows have covariates, at least and at most,
+FEW_CELLS = 20_000  # and rows x components up to which they are the most
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
@@ -217,10 +218,11 @@ def resolve_chains(
     """The work of a sweep grows with rows x components: the more there is, the fewer chains and sweeps by default.
 
     Large data need them less, too: their posterior is narrower. Rows with covariates have more of them: predictions
-    are good after few sweeps, intervals of effects are not.
+    are good after few sweeps, intervals of effects are not, least of all on small data.
     """
     cells = max(n_rows * n_components, 1)
-    usual = (60 if cells <= MANY_CELLS else 40) * (SWEEPS_FOR_EFFECTS if has_covariates else 1)
+    least, most = SWEEPS_FOR_EFFECTS if has_covariates else (1, 1)
+    usual = (60 if cells <= MANY_CELLS else 40) * int(np.clip(most * FEW_CELLS // cells, least, most))
     chosen = {
         "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))
         if n_chains is None
