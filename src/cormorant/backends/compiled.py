@@ -6,6 +6,7 @@ atomics and the result does not depend on how many there are.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import deque
@@ -19,18 +20,38 @@ import numpy as np
 import threadpoolctl
 from numba.extending import intrinsic
 
+logger = logging.getLogger("cormorant")
+
 # Reassociation lets sums use vector registers; NaN and infinity keep their meaning, and come of divisions by zero.
 OPTIONS: Any = {
     "nogil": True,
-    "cache": True,
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
     "error_model": "numpy",
 }
-compiled = numba.njit(**OPTIONS)
+
+
+def keeping(**options: Any) -> Any:
+    """Numba's decorator that keeps what it compiles on disk, for the next process.
+
+    Where neither the folder of this package nor the user's own can be written to (a container, as a rule) Numba refuses
+    to compile at all; then every process compiles for itself.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return numba.njit(**options | {"cache": True})(function)
+        except RuntimeError as error:
+            logger.info("%s: it is compiled in every process; let NUMBA_CACHE_DIR be a folder to write to", error)
+            return numba.njit(**options | {"cache": False})(function)
+
+    return decorate
+
+
+compiled = keeping(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
-inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+inner = keeping(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 # For the innermost of them, whose loops would not be vectorised if they were called.
-inlined = numba.njit(inline="always", **OPTIONS | {"cache": False})
+inlined = numba.njit(inline="always", **OPTIONS)
 # For what LLVM is told directly; such functions are called without their first argument, which is Numba's own.
 instruction: Any = intrinsic
 

@@ -1,5 +1,7 @@
-"""Threads are woken for work that is worth it, outlive a fork, and leave BLAS as they found it."""
+"""What is compiled without a folder to keep it in; threads that are woken for work that is worth it, outlive a fork,
+and leave BLAS as they found it."""
 
+import logging
 import multiprocessing
 import threading
 
@@ -9,7 +11,8 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 from cormorant.backends import compiled
-from cormorant.backends.compiled import EACH, SingleBlasThread, Threads
+from cormorant.backends.compiled import EACH, SingleBlasThread, Threads, keeping
+from cormorant.inference import ahead
 
 
 def blas_threads():
@@ -91,3 +94,14 @@ def test_blas_is_left_as_it_was():
     with single:
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+def test_compiled_without_a_folder_to_keep_it_in(caplog):
+    """As where neither the package's folder nor the user's can be written to: Numba finds no place for the function."""
+    found = {}
+    exec("def double(x): return x + x", found)
+    with caplog.at_level(logging.INFO, "cormorant"):
+        double = keeping(nogil=True)(found["double"])
+    assert double(2.0) == 4.0
+    assert "NUMBA_CACHE_DIR" in caplog.text
+    assert ahead.is_kept(double)  # nothing could be compiled ahead
