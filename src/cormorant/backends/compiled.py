@@ -37,12 +37,14 @@ def keeping(**options: Any) -> Any:
     to compile at all; then every process compiles for itself.
     """
 
+    njit: Any = numba.njit
+
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(**options | {"cache": True})(function)
+            return njit(cache=True, **options)(function)
         except RuntimeError as error:
             logger.info("%s: it is compiled in every process; let NUMBA_CACHE_DIR be a folder to write to", error)
-            return numba.njit(**options | {"cache": False})(function)
+            return njit(**options)(function)
 
     return decorate
 
