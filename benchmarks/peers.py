@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -25,6 +23,7 @@ from pathlib import Path
 
 from harness import curves, table
 from harness.choosing import VALIDATION_ROWS, Runner
+from harness.machine import describe
 from harness.packages import PEERS, Effort, Peer
 from harness.splits import HELD_OUT, load, split
 
@@ -104,11 +103,10 @@ def compare(name: str, args: argparse.Namespace, runner: Runner) -> list[table.L
 
 def note(args: argparse.Namespace) -> str:
     seeds = "one seed" if args.seeds == 1 else f"the mean of {args.seeds} seeds"
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     return (
-        f"Made by `benchmarks/peers.py` on {datetime.date.today()} with cormorant {__version__} ({machine}). Held-out "
-        f"perplexity with 10% and 50% of a row's entries observed, lower is better; {args.held_out:,} rows held out. "
-        f"Cormorant at its defaults, {seeds}; every other package at the setting that did best "
+        f"Made by `benchmarks/peers.py` on {datetime.date.today()} with cormorant {__version__} ({describe()}). "
+        f"Held-out perplexity with 10% and 50% of a row's entries observed, lower is better; {args.held_out:,} rows "
+        f"held out. Cormorant at its defaults, {seeds}; every other package at the setting that did best "
         "on validation rows of the training part (in brackets: a figure of a setting that was chosen for the other "
         "fraction). Samplers are averaged over chains: their time is that of all chains. Seconds are those of one "
         "processor; memory is the peak of the fit (of a chain) above what the process held with the data loaded."

@@ -6,7 +6,7 @@ Scaling: processor seconds of an epoch (structured) and of a sweep (sampler) and
 its own, against rows, nonzeros of a row, components, dimensions and columns, one varied at a time; the exponent is the
 slope between the logarithms over the upper half of each curve. Roofline: floating-point operations a second of the
 allocation (4 K a nonzero and sweep) and of the field step, beside a matrix product in the same run, all in single
-precision. Written as PATH.csv, PATH.md and PATH.png.
+precision. Written as PATH.csv, PATH-rates.csv, PATH.md and PATH.png.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import argparse
 import csv
 import datetime
 import json
-import platform
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from harness.child import peak_megabytes
+from harness.machine import describe
 from matplotlib.ticker import LogLocator, NullLocator
 from scipy import sparse
 from threadpoolctl import threadpool_limits
@@ -158,14 +158,14 @@ def draw(curves: list[dict], rates: list[dict], file: Path) -> None:
 
 def render(curves: list[dict], rates: list[dict], picture: str) -> str:
     base = ", ".join(f"{value:,} {name}" for name, value in BASE.items())
-    machine = f"{platform.machine()}, one thread, Python {platform.python_version()}"
     lines = [
         "# How the cost grows",
         "",
-        f"Made by `benchmarks/scaling.py` on {datetime.date.today()} with cormorant {__version__} ({machine}). One "
-        f"number is varied at a time, the others are: {base} (entries are the nonzeros of a row). Seconds are those of "
-        "the processor, of an epoch (structured) or a sweep (gibbs); megabytes the peak above what was held with the "
-        "data loaded. An exponent is the slope between logarithms over the upper half of a curve.",
+        f"Made by `benchmarks/scaling.py` on {datetime.date.today()} with cormorant {__version__} "
+        f"({describe('one thread')}). One number is varied at a time, the others are: {base} "
+        "(entries are the nonzeros of a row). Seconds are those of the processor, of an epoch (structured) or a "
+        "sweep (gibbs); megabytes the peak above what was held with the data loaded. An exponent is the slope "
+        "between logarithms over the upper half of a curve.",
         "",
         f"![Seconds and megabytes against rows, nonzeros, components, dimensions and columns; rates]({picture})",
         "",
@@ -217,10 +217,14 @@ def main() -> None:
                 print(curves[-1], flush=True)
     rates = [r for components in (50, 100, 200) for r in roofline(components)]
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    with args.out.with_suffix(".csv").open("w", newline="") as lines:
-        writer = csv.DictWriter(lines, list(curves[0]))
-        writer.writeheader()
-        writer.writerows(curves)
+    for file, found in (
+        (args.out.with_suffix(".csv"), curves),
+        (args.out.with_name(f"{args.out.name}-rates.csv"), rates),
+    ):
+        with file.open("w", newline="") as lines:
+            writer = csv.DictWriter(lines, list(found[0]))
+            writer.writeheader()
+            writer.writerows(found)
     table = render(curves, rates, args.out.with_suffix(".png").name)
     args.out.with_suffix(".md").write_text(table, encoding="utf-8")
     draw(curves, rates, args.out.with_suffix(".png"))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cormorant.backends import compiled
 from cormorant.estimators import parameters
 
 pytest.register_assert_rewrite("contract_cases")
@@ -13,5 +14,15 @@ def few_chains():
     patch = pytest.MonkeyPatch()
     patch.setattr(parameters, "MOST_CHAINS", parameters.FEWEST_CHAINS)
     patch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (1, 1))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def busy_threads():
+    """Threads share what would not be worth it, so that small data tell whether their number changes anything."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(compiled, "LEAST", 1)
+    patch.setattr(compiled, "PRODUCTS", 1)
     yield
     patch.undo()

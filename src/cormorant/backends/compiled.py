@@ -6,6 +6,7 @@ atomics and the result does not depend on how many there are.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import deque
@@ -16,23 +17,49 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+import threadpoolctl
 from numba.extending import intrinsic
-from threadpoolctl import threadpool_limits
+
+logger = logging.getLogger("cormorant")
 
 # Reassociation lets sums use vector registers; NaN and infinity keep their meaning, and come of divisions by zero.
 OPTIONS: Any = {
     "nogil": True,
-    "cache": True,
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
     "error_model": "numpy",
 }
-compiled = numba.njit(**OPTIONS)
+
+
+def keeping(**options: Any) -> Any:
+    """Numba's decorator that keeps what it compiles on disk, for the next process.
+
+    Where neither the folder of this package nor the user's own can be written to (a container, as a rule) Numba refuses
+    to compile at all; then every process compiles for itself.
+    """
+
+    njit: Any = numba.njit
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            logger.info("%s: it is compiled in every process; let NUMBA_CACHE_DIR be a folder to write to", error)
+            return njit(**options)(function)
+
+    return decorate
+
+
+compiled = keeping(**OPTIONS)
 # For functions that only compiled ones call: without the wrappers that Python would need, they compile sooner.
-inner = numba.njit(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+inner = keeping(**OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 # For the innermost of them, whose loops would not be vectorised if they were called.
-inlined = numba.njit(inline="always", **OPTIONS | {"cache": False})
+inlined = numba.njit(inline="always", **OPTIONS)
 # For what LLVM is told directly; such functions are called without their first argument, which is Numba's own.
 instruction: Any = intrinsic
+
+LEAST = 4096  # entries, or what takes as long, that a thread is worth being woken for
+EACH = 16  # entries that take as long as one row of a matrix of rows x components
+PRODUCTS = 1024  # products of numbers within one of matrices, that take as long as an entry
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -43,6 +70,10 @@ class Threads:
 
     def __init__(self, n_jobs: int | None = None):
         self.count = resolve_jobs(n_jobs)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._workers = ThreadPoolExecutor(self.count) if self.count > 1 else None
         self._here = threading.local()
         self._given_up = threading.Event()
@@ -54,6 +85,8 @@ class Threads:
     @property
     def _pool(self) -> ThreadPoolExecutor | None:
         """None where there is nobody to share work with: a worker that has a block of its own does not split it."""
+        if self._process != os.getpid():  # a fork copies the pool without its threads: who waited for them would hang
+            self._begin()
         return None if getattr(self._here, "has_block", False) else self._workers
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
@@ -97,12 +130,16 @@ class Threads:
         return self._given_up.is_set()
 
     def over_rows(self, function: Callable[[int, int], None], offsets: np.ndarray) -> None:
-        """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the work before each."""
+        """Call ``function(first, last)`` on ranges of rows; ``offsets`` (CSR style) gives the entries before each.
+
+        Handing a range to a thread takes longer than a few rows do: ranges have ``LEAST`` entries or more.
+        """
         n_rows = len(offsets) - 1
-        if self._pool is None or n_rows < 2:  # handing one row to a thread takes longer than the row
+        n_ranges = min(4 * self.count, n_rows, int(offsets[-1] - offsets[0]) // LEAST)
+        if self._pool is None or n_ranges < 2:
             function(0, n_rows)
             return
-        targets = np.linspace(offsets[0], offsets[-1], 4 * self.count + 1)[1:-1]
+        targets = np.linspace(offsets[0], offsets[-1], n_ranges + 1)[1:-1]
         cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, targets), [n_rows]]))
         list(self._pool.map(function, cuts[:-1].tolist(), cuts[1:].tolist()))
 
@@ -117,19 +154,59 @@ class Threads:
         def work(first: int) -> None:
             np.matmul(a[first : first + size], b, out=out[first : first + size])
 
-        starts = range(0, a.shape[0], size)
-        for _ in map(work, starts) if self._pool is None or len(starts) < 2 else self._pool.map(work, starts):
+        starts, pool = range(0, a.shape[0], size), self._pool
+        is_short = a.size * b.shape[1] < LEAST * PRODUCTS
+        for _ in map(work, starts) if pool is None or len(starts) < 2 or is_short else pool.map(work, starts):
             pass
         return out
 
-    def over(self, function: Callable[[int, int], None], n_rows: int) -> None:
-        """Call ``function(first, last)`` on ranges that cover ``n_rows`` rows of equal work."""
-        self.over_rows(function, np.arange(n_rows + 1))
+    def over(self, function: Callable[[int, int], None], n_rows: int, each: int = EACH) -> None:
+        """Call ``function(first, last)`` on ranges that cover ``n_rows`` rows, one of which is as ``each`` entries."""
+        self.over_rows(function, each * np.arange(n_rows + 1))
 
 
-def single_blas_thread() -> threadpool_limits:
-    """A context in which BLAS leaves the cores to our own threads, and rounds the same whatever their number."""
-    return threadpool_limits(limits=1, user_api="blas")
+class SingleBlasThread:
+    """A context in which BLAS leaves the cores to our own threads, and rounds the same whatever their number.
+
+    The setting is the process's, and threads of a service come and go at any time: the first to enter makes it, the
+    last to leave undoes it. If each put back what it found, the last would put back what another had made.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limits: Any = None
+        self._libraries: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                if self._libraries is None:  # looked for once: that takes as long as some rows
+                    self._libraries = threadpoolctl.ThreadpoolController().select(user_api="blas")
+                self._limits = self._libraries.limit(limits=1)
+                _release_blas()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limits.restore_original_limits()
+                _release_blas()
+
+
+def _release_blas() -> None:
+    """From version 3.8 on threadpoolctl has other threads wait until the one that has set a limit lets go of it."""
+    controller = getattr(threadpoolctl, "OpenBLASController", None)
+    getattr(controller, "clear_controlling_thread", lambda: None)()
+
+
+_SINGLE = SingleBlasThread()
+
+
+def single_blas_thread() -> SingleBlasThread:
+    """The one such context of this process."""
+    return _SINGLE
 
 
 def resolve_jobs(n_jobs: int | None) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from cormorant.backends import random
 from cormorant.backends.compiled import Threads, compiled
 
+PRODUCTS = 32  # products of a row's numbers that take as long as an entry of a sparse one (`Threads.over`)
 STRIP = 32  # columns whose products are summed at a time
 FOLDS = 4  # halvings of a row of ratios by multiplication, before logarithms are taken
 FAR = 1e130  # odds beyond it (or below its inverse) are certainty
@@ -190,7 +191,7 @@ def draw_features(threads: Threads, likelihood, y, observed, atoms, eta, noise, 
     def work(first, last):
         draw(first, last, y, observed, atoms, eta, float(noise), seed, ids, z, probability)
 
-    threads.over(work, len(z))
+    threads.over(work, len(z), each=1 + z.shape[1] * y.shape[1] // PRODUCTS)
     return z, probability
 
 
@@ -209,7 +210,7 @@ def column_products(threads: Threads, z, weights):
             _column_products(z, np.ascontiguousarray(weights[:, begin:end]), sums)
             out[begin:end] = sums.T
 
-    threads.over(work, -(-n_columns // STRIP))
+    threads.over(work, -(-n_columns // STRIP), each=z.size)
     return out
 
 
@@ -218,6 +219,10 @@ def solve_probabilities(threads: Threads, linear, products, eta, rho, sweeps):
 
     ``linear`` is h and ``products`` is Q, of which one may serve all rows.
     """
-    rho = rho.copy()
-    threads.over(lambda first, last: _solve_probabilities(first, last, linear, products, eta, rho, sweeps), len(rho))
+    rho, each = rho.copy(), 1 + sweeps * rho.shape[1] ** 2 // PRODUCTS
+
+    def work(first, last):
+        _solve_probabilities(first, last, linear, products, eta, rho, sweeps)
+
+    threads.over(work, len(rho), each)
     return rho

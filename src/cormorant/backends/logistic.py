@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from cormorant.backends.compiled import compiled, inner
+from cormorant.backends.compiled import compiled, inner, keeping
 
 # Sums in the order they are written in: reassociated, the reduction of the argument below would cancel.
-ordered = numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+ordered = keeping(nogil=True, fastmath={"contract", "nsz"})
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the first has zeros to spare for products with n
