@@ -11,7 +11,7 @@ from scipy import sparse
 from cormorant import CNPF, HGP, load
 from cormorant.datasets import simulate
 from cormorant.estimators import ESTIMATORS, TruncationWarning, factorization, parameters
-from cormorant.estimators.chains import sampled_correlation
+from cormorant.estimators.chains import sampled_correlation, with_interval
 from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals
 from cormorant.models.cnpf import Hyperparameters
@@ -222,6 +222,14 @@ def test_correlations_are_means_over_the_chains_that_found_both():
     assert (low[0, 1], mean[0, 1], high[0, 1]) == pytest.approx((1, 1, 1))
     assert mean[0, 2] == pytest.approx(0)
     np.testing.assert_allclose(np.diag(mean), 1.0)
+
+
+@pytest.mark.parametrize("n", [20, 40, 200])
+def test_an_interval_holds_the_next_draw_as_often_as_it_says(n):
+    draws = np.random.default_rng(n).normal(size=(n + 1, 40_000))
+    _, low, high = with_interval(draws[:-1], 0.9)
+    held = ((low <= draws[-1]) & (draws[-1] <= high)).mean()
+    assert held == pytest.approx(0.9, abs=4 * np.sqrt(0.09 / 40_000))
 
 
 def test_an_interval_holds_its_mean():

@@ -268,9 +268,13 @@ def pooled(draws: list[np.ndarray], said: list[np.ndarray]) -> np.ndarray:
 
 
 def with_interval(draws: np.ndarray, level: float) -> np.ndarray:
-    """Mean over the draws, and the ends of the equal-tailed interval, which holds it however skewed they are."""
+    """Mean over the draws, and the ends of the equal-tailed interval, which holds it however skewed they are.
+
+    An end at rank p (n + 1) of n draws leaves the next draw outside with probability p; NumPy's own, p (n - 1) + 1,
+    would make 86% of the 90% that forty draws are asked for.
+    """
     mean = draws.mean(axis=0)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
     return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean)])
 
 

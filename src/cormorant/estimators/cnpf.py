@@ -48,8 +48,8 @@ class CNPF(Factorization):
         n_chains: Chains of the sampler; predictions average over all. None: 8, fewer (at least 2) for
             large data.
         n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 40 for large data;
-            with covariates four times as many, for the intervals of their effects. A sweep draws every count and then,
-            by turns, the weights, or the rows' fields and the locations: two move all.
+            with covariates four times as many, up to sixteen on small data, for the intervals of their effects. A sweep
+            draws every count and then, by turns, the weights, or the rows' fields and the locations: two move all.
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
             None takes the scheme's own.

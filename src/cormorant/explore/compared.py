@@ -32,7 +32,7 @@ class PredictiveCheck:
 
 def compared(names: dict[str, Any], observed: np.ndarray, replicated: np.ndarray) -> pd.DataFrame:
     """A line a quantity; replicates are rows of ``replicated``."""
-    low, high = np.quantile(replicated, INTERVAL, axis=0)
+    low, high = np.quantile(replicated, INTERVAL, axis=0, method="weibull")  # as `chains.with_interval` has them
     tail = (replicated > observed).mean(axis=0) + (replicated == observed).mean(axis=0) / 2
     compared = {"observed": observed, "replicated": replicated.mean(axis=0), "low": low, "high": high, "tail": tail}
     return pd.DataFrame({**names, **compared})
