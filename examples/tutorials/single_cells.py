@@ -81,9 +81,9 @@ for line in listed.itertuples():
 # %% [markdown]
 # Read such a list with the genes that one knows. CD79A, CD79B and MS4A1 mark B cells; GNLY, GZMB and NKG7 natural
 # killer cells; S100A8, LYZ and CST3 monocytes; CD3D and CD3E T cells, CD8B some of them; SPINK2, PRSS57 and CYTL1 stem
-# cells and what becomes of them. Others are programs that types share, such as JUN, FOS and DUSP1, which cells switch
+# cells and what becomes of them. Others are programs that types share, such as JUN, ZFP36 and DUSP1, which cells switch
 # on when they are handled, in life or on the way into the machine, or HLA-DPA1 and HLA-DRA, with which cells present
-# antigens. The small ones are not easy to name.
+# antigens. One of the small ones is of genes of the mitochondria (MT-); the last two are not easy to name.
 #
 # ## Where scanpy expects things
 #
@@ -152,9 +152,8 @@ figures.correlation_heatmap(model, among=15)
 
 # %% [markdown]
 # T cells with what they share, and stem cells with what becomes of them, each stand together, and the program of B
-# cells (2) beside that of presenting antigens (10). A sorted cell is of one kind, so the correlations mostly
-# restate the types: a check, not a discovery. What is beyond types is between them: the program of JUN, DUSP1 and CCL5
-# (4) goes with that of natural killer cells (1) but is in cytotoxic and memory T cells too, as the figure before this
-# one shows. Correlations become interesting where cells are mixed or on their way from one type to
-# another, or where rows are pieces of tissue. One short chain (R-hat above 2) is enough for a picture, not for an
-# interval.
+# cells (2) beside that of presenting antigens (10). A sorted cell is of one kind, so the correlations mostly restate
+# the types: a check, not a discovery. What is beyond types is between them: the program of JUN, DUSP1 and CCL5 (3) goes
+# with that of natural killer cells (1) but is in cytotoxic and memory T cells too, as the figure before this one shows.
+# Correlations become interesting where cells are mixed or on their way from one type to another, or where rows are
+# pieces of tissue. One short chain (R-hat above 2) is enough for a picture, not for an interval.
