@@ -141,6 +141,20 @@ def check_finite(matrix: np.ndarray, names: list[str], rows: Names) -> None:
         )
 
 
+def check_no_intercept(is_constant: np.ndarray, values: np.ndarray, names: list[str]) -> None:
+    """Refuse a column that has one number in all rows, whose effects would be draws from the prior.
+
+    Zeros may stay: a level or a combination of levels that no row of a split has is such a column, and moves nothing.
+    """
+    wrong = np.flatnonzero(is_constant & (values != 0.0))
+    if len(wrong):
+        first = wrong[0]
+        raise ValueError(
+            f"covariates must differ between rows; {names[first]} is {values[first]:g} in all of them. There is no "
+            "intercept, since the components' scales fit it already: leave the column out."
+        )
+
+
 def _row(row: int, names: Names) -> str:
     """A row as users know it: by its name, which rows of a split keep, or by its number."""
     return f"row {row if names is None else names[row]}"
