@@ -302,6 +302,9 @@ class TestInterface:
                 call(X, covariates=frame[::-1])
         with pytest.raises(ValueError, match=said):
             compare(X, ["cnpf"], n_held_out=20, covariates=frame[::-1])
+        twice = ["frog", *names[:1], "frog", *names[3:]]  # two rows of the same name
+        with pytest.raises(ValueError, match="'p59' in row 0 where X has 'frog'"):
+            model.fit(X.set_axis(twice), covariates=frame.set_axis(twice)[::-1])
 
     def test_labels_that_tell_no_order_are_passed_over(self, data):
         counts, frame = data

@@ -42,7 +42,7 @@ def _only_numbers_rows(index: pd.Index) -> bool:
 def _check_order(labels: np.ndarray, names: np.ndarray) -> None:
     """Labels that have nothing to do with the names of the rows tell no order."""
     differs = labels != names
-    if differs.any() and len(set(names)) == len(names) and set(labels) == set(names):
+    if differs.any() and sorted(labels) == sorted(map(str, names)):
         first = int(np.argmax(differs))
         raise ValueError(
             f"covariates must have their rows in the order of X; they have the labels of its rows in another, "
