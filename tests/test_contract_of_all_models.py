@@ -3,6 +3,7 @@
 Whoever has a batch size is fitted with all rows a step and with some. What is not taken is tested too.
 """
 
+import copy
 import pickle
 from itertools import groupby
 
@@ -181,6 +182,15 @@ def test_parameters_make_the_same_model_again(case):
     assert unfitted.get_params() == given
     with pytest.raises(NotFittedError):
         unfitted.transform(drawn(case)[0], **known(case))
+
+
+@pytest.mark.parametrize("case", {case.name: case for case in CASES}.values(), ids=str)
+def test_set_output_names_the_components(case):
+    """Of `transform` by itself, too, which scikit-learn sees to only where the class that has it is its transformer."""
+    model = copy.copy(fitted(case)).set_output(transform="pandas")
+    found = model.transform(drawn(case)[0][:SHOWN], **{name: value[:SHOWN] for name, value in known(case).items()})
+    assert list(found.columns) == [f"{case.cls.__name__.lower()}{k}" for k in range(COMPONENTS)]
+    np.testing.assert_array_equal(found, predicted(case)["transform"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

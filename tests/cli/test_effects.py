@@ -89,6 +89,14 @@ def test_a_formula_is_taken_into_the_forecast(cormorant, counts_file, table_file
     assert "This takes about" in ran.err
 
 
+@pytest.mark.parametrize("command", [("fit", "--out", "fit"), ("compare", "--models", "hgp,cnpf")])
+def test_a_formula_without_covariates(cormorant, command, workplace):
+    """Told before the counts are looked for."""
+    ran = cormorant(command[0], "none.npz", *command[1:], "--formula", "~ age")
+    assert ran.code == 2
+    assert "--formula '~ age' names columns of --covariates, so it does nothing without; give both" in ran.err
+
+
 def effects_table(**columns):
     shared = {"component": [0, 1, 2], "label": ["a", "b", "c"], "low": 0.0, "high": 0.0}
     return pd.DataFrame({**shared, "covariate": "age", **columns})

@@ -1,5 +1,7 @@
 """About how long and how much, from two trials."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cormorant import CNPF
@@ -78,6 +80,12 @@ def test_trials(counts, inference):
 @pytest.mark.parametrize("n_rows", [2, 9, 300])
 def test_of_few_rows(counts, n_rows):
     assert forecast(CNPF(n_components=4, n_dims=2, random_state=1), counts.rows(slice(0, n_rows))).seconds > 0
+
+
+def test_covariates_that_few_rows_have(counts):
+    """In the rows of a trial they are one number, which a fit of all rows would refuse."""
+    rare = pd.DataFrame(np.eye(counts.n_rows, 8), columns=list("abcdefgh"))
+    assert forecast(CNPF(n_components=4, n_dims=2, random_state=1), counts, rare).seconds > 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, log_expit, logit, logsumexp
+from scipy.special import log_expit, logit, logsumexp
 
 pytest.importorskip("numpyro", reason="needs the extra numpyro")
 
@@ -161,9 +161,29 @@ def test_other_two_valued_weights(transform):
     assert joint(model, {"d": DRAWN["d"], "tau": tau}, COUNTS) == pytest.approx(by_hand, **PRECISE)
 
 
+def test_tokens_of_thinned_components():
+    """Of the states one has no component: its tokens fall anywhere alike, and the slope stays a number."""
+    function = GaussianProcess(Linear())
+    measure = CorrelatedRandomMeasure(GammaProcess(3.0), ATOMS, GaussianLocations(D), function, Thinning())
+    a = RNG.gamma(2.0, size=(K, COLUMNS))
+
+    def log_likelihood(u, mean):
+        shares = mean / mean.sum() if mean.any() else np.full(COLUMNS, 1 / COLUMNS)
+        return stats.multinomial.logpmf(COUNTS[u], COUNTS[u].sum(), shares)
+
+    total, _ = by_states(DRAWN["d"] @ LOCATIONS.T, WEIGHTS, a, log_likelihood)
+    by_hand = total + normals("d") + stats.gamma.logpdf(a, 2.0).sum()
+    model = to_numpyro(measure, "categorical", K, weights=GIVEN["weights"], locations=GIVEN["locations"])
+    density = jax.value_and_grad(lambda point: log_density(model, (COUNTS,), {}, point)[0])
+    value, slope = jax.jit(density)({"d": DRAWN["d"], "a": a})
+    assert float(value) == pytest.approx(by_hand, **PRECISE)
+    assert all(np.isfinite(part).all() for part in slope.values())
+
+
 LIKELIHOODS = {
-    "poisson link": (Bernoulli(), lambda m: stats.bernoulli.logpmf(COUNTS > 1, -np.expm1(-m))),
-    "logit link": (Bernoulli(link="logit"), lambda m: stats.bernoulli.logpmf(COUNTS > 1, expit(m))),
+    # Not scipy's Bernoulli, which takes p: near one the chance of a zero has few digits left.
+    "poisson link": (Bernoulli(), lambda m: np.where(COUNTS > 1, np.log(-np.expm1(-m)), -m)),
+    "logit link": (Bernoulli(link="logit"), lambda m: log_expit(np.where(COUNTS > 1, m, -m))),
     "Gaussian": (Gaussian(2.0), lambda m: stats.norm.logpdf(COUNTS > 1, m, 2.0)),
     "callable": (lambda m: dist.NegativeBinomial2(m, 3.0), lambda m: stats.nbinom.logpmf(COUNTS > 1, 3, 3 / (3 + m))),
 }

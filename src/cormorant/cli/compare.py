@@ -11,7 +11,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import note, print_json, print_table, say
 from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
-from cormorant.cli.known_rows import load_covariates, models_without
+from cormorant.cli.known_rows import check_formula_has_covariates, load_covariates, models_without
 from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
 from cormorant.cli.sources import describe, load_rows
 from cormorant.cli.watching import watching
@@ -53,6 +53,7 @@ def compare(
     _check_models(chosen)
     check_settings(chosen, settings, seed)
     without = models_without(chosen, covariates)
+    check_formula_has_covariates(settings.get("formula"), covariates)
     data = load_rows(counts, likelihood_of(chosen, settings))
     known = load_covariates(covariates, data)
     if not quiet:

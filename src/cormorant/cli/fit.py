@@ -13,7 +13,7 @@ from cormorant.cli import options as o
 from cormorant.cli.console import say
 from cormorant.cli.errors import StoppedEarly, in_options
 from cormorant.cli.expand import Given, with_options
-from cormorant.cli.known_rows import load_covariates, models_without
+from cormorant.cli.known_rows import check_formula_has_covariates, load_covariates, models_without
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
 from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
@@ -49,6 +49,7 @@ def fit(
     """
     check_settings([model], settings, seed)
     models_without([model], covariates)
+    check_formula_has_covariates(settings.get("formula"), covariates)
     check_output(out, force, folder=True, inputs=(counts, covariates))
     data = load_rows(counts, likelihood_of([model], settings))
     known = load_covariates(covariates, data)

@@ -69,7 +69,7 @@ def forecast(estimator: Any, counts: Counts | Matrix, covariates: pd.DataFrame |
     rows = np.random.default_rng(0).permutation(shown if len(shown) else counts.n_rows)[:large]
     sizes = max(len(rows) // 6, 2), len(rows)
     theta = _coded(estimator, covariates, counts)
-    parts = [(counts.rows(rows[:n]), None if theta is None else theta[rows[:n]]) for n in sizes]
+    parts = [(counts.rows(rows[:n]), None if theta is None else _varying(theta[rows[:n]])) for n in sizes]
     starts = _count_starts(estimator, *parts[0])
     trials = [run_trial(estimator, *part) for part in parts]
     return extrapolate(estimator, counts.n_rows, starts, sizes, trials, theta is not None)
@@ -91,6 +91,11 @@ def _coded(estimator: Any, covariates: Any, counts: Counts | Matrix) -> np.ndarr
         if covariates is None
         else Encoding.learn(covariates, estimator.formula, counts.n_rows, counts.row_names)[1]
     )
+
+
+def _varying(theta: np.ndarray) -> np.ndarray:
+    """Covariates of a few rows, with zeros where all have the same: a fit would take that for an intercept."""
+    return np.where(np.ptp(theta, axis=0) > 0.0, theta, 0.0)
 
 
 class Work(NamedTuple):

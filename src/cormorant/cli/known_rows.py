@@ -39,6 +39,14 @@ def models_without(models: Sequence[str], source: Path | None) -> list[str]:
     return without
 
 
+def check_formula_has_covariates(formula: str | None, source: Path | None) -> None:
+    """Refuse a formula without a table whose columns it could name, before any counts are read."""
+    if formula is not None and source is None:
+        raise ValueError(
+            f"--formula {formula!r} names columns of --covariates, so it does nothing without; give both, or neither."
+        )
+
+
 def check_covariates(source: Path | None, counts: str | None) -> None:
     """Refuse covariates of no rows, where counts are optional: what the fit keeps of its own rows needs none."""
     if source is not None and counts is None:

@@ -42,7 +42,7 @@ def _only_numbers_rows(index: pd.Index) -> bool:
 def _check_order(labels: np.ndarray, names: np.ndarray) -> None:
     """Labels that have nothing to do with the names of the rows tell no order."""
     differs = labels != names
-    if differs.any() and len(set(names)) == len(names) and set(labels) == set(names):
+    if differs.any() and sorted(labels) == sorted(map(str, names)):
         first = int(np.argmax(differs))
         raise ValueError(
             f"covariates must have their rows in the order of X; they have the labels of its rows in another, "
@@ -138,6 +138,20 @@ def check_finite(matrix: np.ndarray, names: list[str], rows: Names) -> None:
         row, column = places[0]
         raise ValueError(
             f"covariates must be finite; column {names[column]} of {_row(row, rows)} is {matrix[row, column]}."
+        )
+
+
+def check_no_intercept(is_constant: np.ndarray, values: np.ndarray, names: list[str]) -> None:
+    """Refuse a column that has one number in all rows, whose effects would be draws from the prior.
+
+    Zeros may stay: a level or a combination of levels that no row of a split has is such a column, and moves nothing.
+    """
+    wrong = np.flatnonzero(is_constant & (values != 0.0))
+    if len(wrong):
+        first = wrong[0]
+        raise ValueError(
+            f"covariates must differ between rows; {names[first]} is {values[first]:g} in all of them. There is no "
+            "intercept, since the components' scales fit it already: leave the column out."
         )
 
 

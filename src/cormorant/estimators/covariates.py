@@ -19,6 +19,7 @@ from cormorant.data.names import Names
 from cormorant.estimators.covariate_checks import (
     check_columns,
     check_finite,
+    check_no_intercept,
     check_numbers,
     check_rows,
     kind_of,
@@ -49,7 +50,8 @@ class Encoding:
     ) -> tuple[Encoding, np.ndarray]:
         """The encoding of the rows of a fit, and their theta.
 
-        Levels that a categorical column declares and no row has are dropped, unless there are rows ``more_to_come``.
+        Levels that a categorical column declares and no row has are dropped, and columns of one number refused, unless
+        there are rows ``more_to_come``.
         """
         if isinstance(covariates, pd.DataFrame):
             check_rows(covariates, n_rows, names)
@@ -68,7 +70,10 @@ class Encoding:
         if matrix.shape[1] == 0:
             raise ValueError(f"covariates must have a column, for example by the formula {FORMULA!r}; they have none.")
         centre, scale = matrix.mean(axis=0), matrix.std(axis=0)
-        scale[scale <= 1e-12 * np.abs(centre)] = 1.0
+        is_constant = scale <= 1e-12 * np.abs(centre)
+        if not more_to_come:
+            check_no_intercept(is_constant, centre, parts["names"])
+        scale[is_constant] = 1.0
         encoding = cls(centre=centre.tolist(), scale=scale.tolist(), **parts)
         return encoding, (matrix - centre) / scale
 

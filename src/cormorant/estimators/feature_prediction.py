@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
@@ -20,7 +21,7 @@ from cormorant.inference.features.state import Table
 from cormorant.models.features import signal_mean
 
 
-class FeaturePredictionMixin:
+class FeaturePredictionMixin(TransformerMixin):  # which sees to `set_output` of a `transform` that a class itself has
     """`transform`, `predict_mean`, `impute` and the scores of the feature models."""
 
     if TYPE_CHECKING:

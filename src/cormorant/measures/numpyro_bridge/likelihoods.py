@@ -99,7 +99,8 @@ class Gaussian:
 class Categorical:
     """Each of a row's N_u tokens falls on column i with probability proportional to sum_k x_uk a_ki.
 
-    Rows of counts are observed as one multinomial. `total` is N_u where counts are drawn, not given.
+    Rows of counts are observed as one multinomial; those of a row that has no component fall anywhere alike. `total` is
+    N_u where counts are drawn, not given.
     """
 
     total: int = 1
@@ -112,12 +113,12 @@ class Categorical:
 
     def __call__(self, mean: Array, counts: Array | None) -> Any:
         """Multinomial(N_u, mean / sum_i mean_i)."""
-        mean = _positive(mean)
+        log_mean = jnp.log(_positive(mean))  # the slope of a quotient of tiny numbers would not be a number
         total = self.total if counts is None else counts.sum(axis=-1).astype(int)
         shape = jnp.broadcast_shapes(jnp.shape(total), mean.shape[:-1])
-        probs = jnp.broadcast_to(mean / mean.sum(axis=-1, keepdims=True), (*shape, mean.shape[-1]))
+        logits = jnp.broadcast_to(log_mean, (*shape, mean.shape[-1]))
         most = self.total if counts is None else None  # sampling needs a number, and observing none
-        return dist.Multinomial(jnp.broadcast_to(total, shape), probs, total_count_max=most)
+        return dist.Multinomial(jnp.broadcast_to(total, shape), logits=logits, total_count_max=most)
 
 
 @dataclass(frozen=True)
