@@ -101,6 +101,22 @@ def stop_words(text: str) -> str | list[str] | None:
         raise ValueError(f"{expected}; {text} could not be read ({error.strerror}).") from error
 
 
+# Said of a model that is fitted and of one that is drawn.
+OF_THE_MEASURE = (
+    (
+        "tuples", "--tuples", str,
+        "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
+    ),
+    ("top", "--top", str, "The same of diln. Default: dirichlet."),
+    (
+        "kernel", "--kernel", str,
+        "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
+    ),
+    ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
+    ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
+    ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
+)  # fmt: skip
+
 #: Every parameter of the estimators that a command line can give.
 FIT = (
     *panel(
@@ -115,18 +131,7 @@ FIT = (
             "What to take of --covariates, for example '~ bs(age, df=4) + C(sex)'. Default: every column.",
         ),
         ("field", "--field", str, "Process of the rows: gaussian, or student-t (outliers). Default: gaussian."),
-        (
-            "tuples", "--tuples", str,
-            "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
-        ),
-        ("top", "--top", str, "The same of diln. Default: dirichlet."),
-        (
-            "kernel", "--kernel", str,
-            "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
-        ),
-        ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
-        ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
-        ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
+        *OF_THE_MEASURE,
         ("discount", "--discount", float, "Of a pitman-yor process, from 0 (gamma) to below 1. Default: 0.5."),
     ),
     *panel(
@@ -262,18 +267,7 @@ SIMULATE = (
     ),
     *panel(
         "What is drawn with --prior",
-        (
-            "tuples", "--tuples", str,
-            "The process of the components: gamma, pitman-yor, dirichlet or beta. Default: gamma.",
-        ),
-        ("top", "--top", str, "The same of diln. Default: dirichlet."),
-        (
-            "kernel", "--kernel", str,
-            "What locations mean: linear, rbf, matern, brownian or groups. Default: linear.",
-        ),
-        ("length_scale", "--length-scale", float, "Of the kernels rbf and matern; otherwise by the dimension."),
-        ("nu", "--nu", float, "Smoothness of the kernel matern. Default: 1.5."),
-        ("n_frequencies", "--frequencies", int, "Frequencies that stand for rbf and matern. Default: 32.", 1),
+        *OF_THE_MEASURE,
     ),
     *panel(
         "Numbers (without --prior)",
