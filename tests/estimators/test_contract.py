@@ -315,4 +315,4 @@ def test_the_variance_of_coefficients_is_refused_without_covariates(counts):
     for fit in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"sigma_g2=2\.0 does nothing without covariates"):
             fit(counts)
-    quietly(model.fit, counts, covariates=np.ones((counts.n_rows, 1)))
+    quietly(model.fit, counts, covariates=np.arange(float(counts.n_rows))[:, None])
