@@ -77,10 +77,11 @@ def test_the_stopwatch_gives_every_pair_once():
 
 
 @pytest.mark.filterwarnings("ignore")  # the packages' own
-@pytest.mark.parametrize(("name", "settings"), curves.budgets(3, 4).values(), ids=list(curves.budgets(3, 4)))
-def test_time_curves_start_with_settings_that_the_packages_take(parts, name, settings):
+@pytest.mark.parametrize(("name", "chains", "settings"), curves.budgets(3, 4).values(), ids=list(curves.budgets(3, 4)))
+def test_time_curves_start_with_settings_that_the_packages_take(parts, name, chains, settings):
     if PEERS[name].missing():
         pytest.skip(f"{PEERS[name].package} is {PEERS[name].missing()}")
+    assert chains == 1 or PEERS[name].is_sampler
     observed, test = parts.pairs["50%"]
     fitted = PEERS[name].fit(parts.train, 1, **settings[0])
     assert np.isfinite(perplexity(entry_probabilities(fitted.pairs(observed), test), test))

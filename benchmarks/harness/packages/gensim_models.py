@@ -47,7 +47,7 @@ class GensimLDA(Peer):
     def fit(self, train: Counts, seed: int, **setting: Any) -> FittedLDA:
         from gensim.models import LdaModel
 
-        options = {"eta": "auto", "passes": 20, "iterations": 100, "eval_every": None} | setting
+        options = {"eta": "auto", "passes": 10, "iterations": 100, "eval_every": None} | setting
         model = LdaModel(corpus(train), id2word=vocabulary(train), random_state=seed, **options)
         return FittedLDA(model, None if options["alpha"] == "auto" else column_mean(train))
 
@@ -68,12 +68,12 @@ class GensimHDP(Peer):
     fold_in = "`inference` by the LDA that the HDP amounts to; rows that show nothing from its prior"
 
     def settings(self, effort: Effort) -> list[Setting]:
-        return grid(eta=(0.01, 0.1, 0.5))
+        return grid(eta=(0.01, 0.1))
 
     def fit(self, train: Counts, seed: int, **setting: Any) -> FittedHDP:
         from gensim.models import HdpModel
 
         chunk = min(256, max(16, train.n_rows // 20))
         steps = max(150, 2 * -(-train.n_rows // chunk))  # two passes at least
-        rows, words = corpus(train), vocabulary(train)
-        return FittedHDP(HdpModel(rows, words, chunksize=chunk, max_chunks=steps, random_state=seed, **setting))
+        options = {"chunksize": chunk, "max_chunks": steps} | setting
+        return FittedHDP(HdpModel(corpus(train), vocabulary(train), random_state=seed, **options))

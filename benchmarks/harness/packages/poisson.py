@@ -55,7 +55,7 @@ class HPFRec(Peer):
     fold_in = "`predict_factors`, the item factors fixed; the column mean for rows that show nothing"
 
     def settings(self, effort: Effort) -> list[Setting]:
-        return grid(k=effort.components, a=(0.3, 1.0))
+        return grid(k=effort.components)
 
     def fit(self, train: Counts, seed: int, **setting: Any) -> FittedHPF:
         import hpfrec
@@ -63,8 +63,7 @@ class HPFRec(Peer):
         filled = train.rows(np.flatnonzero(np.diff(train.indptr)))  # it takes no empty rows
         y = filled.tocsr().tocoo()
         model = hpfrec.HPF(
-            maxiter=150, ncores=1, reindex=False, verbose=False, random_seed=seed, keep_data=False, produce_dicts=False,
-            use_float=False, **setting,
+            ncores=1, reindex=False, verbose=False, random_seed=seed, keep_data=False, produce_dicts=False, **setting,
         )  # fmt: skip
         model.fit(pd.DataFrame({"UserId": y.row, "ItemId": y.col, "Count": y.data}))
         return FittedHPF(model, np.array(model.Beta).T, column_mean(train))
@@ -75,7 +74,7 @@ class PoisMF(Peer):
     fold_in = "`predict_factors`, mixed with the column mean (pseudo-counts): its sparse factors rule columns out"
 
     def settings(self, effort: Effort) -> list[Setting]:
-        return grid(k=effort.components, l2_reg=(10.0,), pseudo_counts=(5.0, 20.0, 50.0))
+        return grid(k=effort.components, l2_reg=(10.0,), pseudo_counts=(5.0, 50.0))
 
     def fit(self, train: Counts, seed: int, *, pseudo_counts: float, **setting: Any) -> FittedPoisMF:
         import poismf

@@ -98,7 +98,7 @@ class TomotopyCTM(Tomotopy):
 
     def settings(self, effort: Effort) -> list[Setting]:
         # One of its sweeps costs about ten of LDA's.
-        return grid(k=effort.components, eta=(0.01, 0.1), iterations=(max(1, effort.iterations // 5),))
+        return grid(k=effort.components, eta=(0.1,), iterations=(max(1, effort.iterations // 5),))
 
     def make(self, seed: int, setting: Setting) -> Any:
         import tomotopy
@@ -117,7 +117,7 @@ class TomotopyHDP(Tomotopy):
     fold_in = f"`infer`, {FOLD_IN_SWEEPS} sweeps of the row; rows that show nothing by the counts of the topics"
 
     def settings(self, effort: Effort) -> list[Setting]:
-        return grid(eta=(0.01, 0.1, 0.5), iterations=(effort.iterations,))
+        return grid(eta=(0.1, 0.5), iterations=(effort.iterations,))
 
     def make(self, seed: int, setting: Setting) -> Any:
         import tomotopy
