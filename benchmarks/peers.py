@@ -9,7 +9,7 @@ DATA holds a folder a data set, each with `counts.npz` (SciPy sparse). Cormorant
 package is tried at several settings on validation rows of the training part; the best at each observed fraction is
 fitted to the whole training part and scored once on the held-out rows, samplers averaged over chains. Each fit is a
 process of its own on one thread. What is fitted is kept under `--work`, and a run goes on where one stopped; `--again`
-forgets what is kept of some packages.
+forgets what is kept of some packages. Paragraphs that are written into the page by hand, before its first table, stay.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def main() -> None:
             continue
         lines = table.merge(table.read(args.out.with_suffix(".csv")), compare(name, args, runner))
         table.write(args.out.with_suffix(".csv"), lines)
-        args.out.write_text(table.render(lines, note(args)), encoding="utf-8")
+        earlier = table.remarks(args.out.read_text(encoding="utf-8")) if args.out.is_file() else ""
+        args.out.write_text(table.render(lines, note(args), earlier), encoding="utf-8")
 
 
 if __name__ == "__main__":

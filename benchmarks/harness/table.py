@@ -77,10 +77,16 @@ def _key(line: Line) -> tuple[str, ...]:
     return tuple(line[name] for name in ("data", "rows", "part", "model"))
 
 
-def render(lines: Sequence[Line], note: str) -> str:
+def remarks(page: str) -> str:
+    """What somebody wrote by hand into an earlier page: the paragraphs between the note and the first table."""
+    paragraphs = page.partition("\n## ")[0].strip().split("\n\n")
+    return "\n\n".join(paragraphs[2:])
+
+
+def render(lines: Sequence[Line], note: str, remarks: str = "") -> str:
     """The page: a table for each data set, and how each package finds the weights of a held-out row."""
     tests = [line for line in lines if line["part"] == "test"]
-    page = ["# Cormorant beside other packages", "", note, ""]
+    page = ["# Cormorant beside other packages", "", note, "", *([remarks, ""] if remarks else [])]
     for data, rows in dict.fromkeys((line["data"], line["rows"]) for line in tests):
         page += _section(data, rows, [line for line in tests if (line["data"], line["rows"]) == (data, rows)])
     page += ["## How a held-out row is folded in", ""]

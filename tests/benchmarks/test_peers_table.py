@@ -40,6 +40,16 @@ def test_the_page(lines):
     assert sum(line.startswith("- tomotopy LDA: `infer`") for line in page) == 1
 
 
+def test_paragraphs_written_by_hand_stay(lines):
+    first = table.render(lines, "A note.")
+    assert table.remarks(first) == ""
+    kept = "Read this\nwith care.\n\nAnd this."
+    again = table.render(lines, "A note.", kept)
+    assert again.splitlines()[2:9] == ["A note.", "", "Read this", "with care.", "", "And this.", ""]
+    assert table.remarks(again) == kept
+    assert again.replace(f"{kept}\n\n", "") == first
+
+
 def test_lines_are_read_back_and_renewed(lines, tmp_path):
     file = tmp_path / "new" / "peers.csv"
     assert table.read(file) == []
