@@ -29,7 +29,6 @@ def budgets(components: int, truncation: int) -> dict[str, tuple[str, int, list[
         return [others | {option: n} for n in numbers]
 
     sampled = each("iterations", SWEEPS, k=components)
-    factors = {"k": components, "l2_reg": 10.0, "pseudo_counts": 50.0}
     return {
         f"{ours}, default": (ours, 1, each("n_sweeps", SAMPLER_SWEEPS, n_components=truncation)),
         f"{ours}, structured": (
@@ -43,7 +42,7 @@ def budgets(components: int, truncation: int) -> dict[str, tuple[str, int, list[
         "gensim LDA": ("gensim LDA", 1, each("passes", PASSES, num_topics=components, alpha="auto")),
         "gensim HDP": ("gensim HDP", 1, each("max_chunks", CHUNKS)),
         "hpfrec": ("hpfrec", 1, each("maxiter", SWEEPS, k=components)),
-        "poismf": ("poismf", 1, each("niter", PASSES[:4], **factors)),
+        "poismf": ("poismf", 1, each("niter", PASSES[:4], k=components, l2_reg=10.0)),
     }  # fmt: skip
 
 

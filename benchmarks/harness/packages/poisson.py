@@ -14,6 +14,8 @@ from cormorant.data import Counts
 from ..scoring import Pair, column_mean, fall_back
 from .base import Effort, Peer, Setting, grid, row_entries
 
+PSEUDO_COUNTS = (1.0, 5.0, 20.0)
+
 
 @dataclass(frozen=True)
 class FittedFactors:
@@ -22,14 +24,14 @@ class FittedFactors:
     model: Any
     atoms: np.ndarray
     mean: np.ndarray
-    pseudo_counts: float = 0.0
+    pseudo_counts: tuple[float, ...] = (0.0,)  # of the column mean that is mixed in; several are averaged
 
     def pairs(self, observed: Counts) -> list[Pair]:
         weights = np.zeros((observed.n_rows, len(self.atoms)))
         for u, (columns, y) in enumerate(row_entries(observed)):
             if len(columns):
                 weights[u] = self.factors(columns, y)
-        return [fall_back(weights, self.atoms, observed, self.mean, self.pseudo_counts)]
+        return [fall_back(weights, self.atoms, observed, self.mean, m) for m in self.pseudo_counts]
 
     @abstractmethod
     def factors(self, columns: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -71,14 +73,17 @@ class HPFRec(Peer):
 
 class PoisMF(Peer):
     name = package = module = "poismf"
-    fold_in = "`predict_factors`, mixed with the column mean (pseudo-counts): its sparse factors rule columns out"
+    fold_in = (
+        "`predict_factors`, mixed with the column mean (1, 5 and 20 pseudo-counts, averaged): its sparse factors rule "
+        "columns out"
+    )
 
     def settings(self, effort: Effort) -> list[Setting]:
-        return grid(k=effort.components, l2_reg=(10.0,), pseudo_counts=(5.0, 50.0))
+        return grid(k=effort.components, l2_reg=(10.0,))
 
-    def fit(self, train: Counts, seed: int, *, pseudo_counts: float, **setting: Any) -> FittedPoisMF:
+    def fit(self, train: Counts, seed: int, **setting: Any) -> FittedPoisMF:
         import poismf
 
         model = poismf.PoisMF(reindex=False, nthreads=1, use_float=False, random_state=seed, **setting)
         model.fit(train.tocsr().tocoo().astype(np.float64))
-        return FittedPoisMF(model, np.array(model.B.T), column_mean(train), pseudo_counts)
+        return FittedPoisMF(model, np.array(model.B.T), column_mean(train), PSEUDO_COUNTS)
