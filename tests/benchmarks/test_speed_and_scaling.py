@@ -79,3 +79,20 @@ def test_sweeps_are_timed_without_what_they_start_from(monkeypatch):
     monkeypatch.setattr(speed, "our_levels", lambda model, parts: {})
     parts = type("Parts", (), {"train": as_counts(np.eye(3, dtype=int))})
     assert speed.sweeps(parts, n_chains=2) == {"seconds": pytest.approx(200.0)}
+
+
+def test_lines_run_in_turn_and_the_slowest_once(monkeypatch):
+    ran = []
+
+    def run(command, **options):
+        ran.append(command[command.index("--child") + 1])
+        return type("Done", (), {"stdout": '{"seconds": 1.0}\n'})
+
+    monkeypatch.setattr(speed.subprocess, "run", run)
+    found = speed.measure(["lda", "ctm", "default"], 2, None)
+    assert ran == ["lda", "ctm", "default", "lda", "default"]
+    assert [(f["line"], f["repeat"]) for f in found if f["line"] != "lda"] == [
+        ("ctm", 0),
+        ("default", 0),
+        ("default", 1),
+    ]
