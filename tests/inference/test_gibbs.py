@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from scipy.special import logsumexp, softmax
 
 from cormorant.backends.cpu import CpuBackend
 from cormorant.backends.scanning import CountTable
@@ -180,7 +181,10 @@ class Joint:
 
 
 class NormalisedJoint(Joint):
-    """The same for the normalised models: row totals are given, and f has mu_u = log xi_u at its end."""
+    """The same for the normalised models: row totals are given, and f has mu_u = log xi_u at its end.
+
+    Weights of next to nothing make x vanish and mu_u grow to thousands, so that x is known by its logarithm.
+    """
 
     totals = np.array([1, 2, 5, 9])
 
@@ -192,25 +196,31 @@ class NormalisedJoint(Joint):
     def field(self, g, f):
         return f[:, : self.n_dims] @ g.locations.T
 
-    def counts(self, x, atoms):
+    def counts(self, log_x, atoms):
+        """Counts by row, column and component, given log x."""
         shared = np.zeros((ROWS, COLUMNS, COMPONENTS))
         for u, total in enumerate(self.totals):
-            p = x[u] * atoms
-            shared[u] = self.rng.multinomial(total, (p / p.sum()).ravel()).reshape(p.shape)
+            p = softmax(log_x[u] + self.log_seen(atoms, u))
+            shared[u] = self.rng.multinomial(total, p.ravel()).reshape(p.shape)
         return shared
 
-    def level(self, f, x):
-        """f with log xi_u, xi_u ~ Gamma(N_u, sum_k x_uk), at its end."""
-        xi = self.rng.gamma(self.totals) / x.sum(axis=1)
-        return np.column_stack([f, np.log(xi)])
+    def log_seen(self, atoms, u):
+        """log a_ki of the columns that row u looked at."""
+        return np.log(np.maximum(atoms, 1e-300))
 
-    def draw_x(self, g, field):
-        return np.maximum(self.rng.gamma(g.weights * np.ones((ROWS, 1))), 1e-300) * np.exp(field)
+    def level(self, f, log_x, atoms):
+        """f with log xi_u, xi_u ~ Gamma(N_u, sum_k x_uk A_uk), at its end."""
+        total = logsumexp(log_x + np.log(self.seen(atoms)), axis=1)
+        return np.column_stack([f, np.log(self.rng.gamma(self.totals)) - total])
 
-    def summary(self, g, atoms, f, x, y):
+    def log_gamma(self, shape):
+        """log of a gamma variable of the shape + 1, times U^(1 / shape): no shape is too small for it."""
+        return np.log(self.rng.gamma(shape + 1.0)) - self.rng.exponential(size=np.shape(shape)) / shape
+
+    def summary(self, g, atoms, f, log_x, y):
         """As above, but for what is given here, and with the level, the proportions and beta."""
         field = self.field(g, f)
-        share = x / x.sum(axis=1, keepdims=True)
+        share = softmax(log_x, axis=1)
         return [
             np.log(g.alpha), np.log(g.c), np.log(g.beta), np.log(g.weights[0]), np.log(g.weights.sum()),
             np.log(g.hyper.a0),
@@ -220,28 +230,32 @@ class NormalisedJoint(Joint):
             np.log1p(y[:, 0] @ y[:, 1]), (atoms**2).sum(), *self.effects(g, f),
         ]  # fmt: skip
 
+    def of_prior(self):
+        """Globals, atoms, f and log x, by the generative story."""
+        g, atoms, d = self.prior()
+        log_x = self.log_gamma(g.weights * np.ones((ROWS, 1))) + self.field(g, d)
+        return g, atoms, self.level(d, log_x, atoms), log_x
+
     def by_story(self, n):
         """Independent draws."""
         out = []
         for _ in range(n):
-            g, atoms, d = self.prior()
-            x = self.draw_x(g, self.field(g, d))
-            out.append(self.summary(g, atoms, self.level(d, x), x, self.counts(x, atoms).sum(axis=2)))
+            g, atoms, f, log_x = self.of_prior()
+            out.append(self.summary(g, atoms, f, log_x, self.counts(log_x, atoms).sum(axis=2)))
         return np.array(out)
 
     def by_sweeps(self, n):
         """A chain whose data are drawn again after every sweep."""
-        g, atoms, d = self.prior()
-        x = self.draw_x(g, self.field(g, d))
-        shared, f, out = self.counts(x, atoms), self.level(d, x), []
+        g, atoms, f, log_x = self.of_prior()
+        shared, out = self.counts(log_x, atoms), []
         for _ in range(n):
             state, rows = self.sweep(*self.given(g, atoms, f, shared), shared.sum(axis=2))
             order = state.memory.order_of(COMPONENTS)
             g, atoms, f = state.globals.reorder(order), self.atoms(state)[:, order], rows.f
-            rate = np.exp(-self.field(g, f)) + np.exp(f[:, -1:]) * self.seen(atoms)
-            x = np.maximum(self.rng.gamma(g.weights + rows.n[:, order]), 1e-300) / rate
-            shared = self.counts(x, atoms)
-            out.append(self.summary(g, atoms, f, x, shared.sum(axis=2)))
+            log_rate = np.logaddexp(-self.field(g, f), f[:, -1:] + np.log(self.seen(atoms)))
+            log_x = self.log_gamma(g.weights + rows.n[:, order]) - log_rate
+            shared = self.counts(log_x, atoms)
+            out.append(self.summary(g, atoms, f, log_x, shared.sum(axis=2)))
         return np.array(out)
 
 
@@ -263,21 +277,8 @@ class MaskedJoint(Masked, Joint):
 class MaskedNormalisedJoint(Masked, NormalisedJoint):
     """The totals are those of the columns that a row looked at, and so are its normalisers."""
 
-    def counts(self, x, atoms):
-        shared = np.zeros((ROWS, COLUMNS, COMPONENTS))
-        for u, total in enumerate(self.totals):
-            p = x[u] * atoms * (1.0 - self.mask[u])[:, None]
-            shared[u] = self.rng.multinomial(total, (p / p.sum()).ravel()).reshape(p.shape)
-        return shared
-
-    def level(self, f, x):
-        xi = self.rng.gamma(self.totals) / (x * self.seen(self.last_atoms)).sum(axis=1)
-        return np.column_stack([f, np.log(xi)])
-
-    def prior(self):
-        g, atoms, d = super().prior()
-        self.last_atoms = atoms
-        return g, atoms, d
+    def log_seen(self, atoms, u):
+        return np.where(self.mask[u, :, None] > 0, -np.inf, super().log_seen(atoms, u))
 
 
 def joint_of(model, seed):
