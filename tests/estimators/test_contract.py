@@ -262,7 +262,7 @@ def test_an_interrupt_after_the_last_epoch_leaves_a_whole_model(counts, monkeypa
 
     model = small(inference="structured")
     with monkeypatch.context() as patch:
-        patch.setattr("cormorant.estimators.factorization.infer", interrupt)
+        patch.setattr("cormorant.inference.predictive.infer", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(counts)
     assert model.n_epochs_ == 6

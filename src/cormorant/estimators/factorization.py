@@ -30,7 +30,7 @@ from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
 from cormorant.inference.ahead import compile_ahead
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import Validation, infer
+from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
@@ -104,7 +104,7 @@ class Factorization(
             self.n_rows_seen_ = train.n_rows
             self.row_names_ = counts.row_names
             self._row_weights = None  # until they are known: an interrupt leaves a model that is whole
-            self._row_weights = infer(self._fitted_scheme, self._globals, rows).mean
+            self._row_weights = self._point_posterior.moments(rows).mean
         warn_if_truncated(self.n_components_used_, self.n_components, "components")
         return self
 

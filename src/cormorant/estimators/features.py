@@ -274,7 +274,8 @@ class BetaBernoulliFeatures(FeatureModel):
         patience: Passes without an improvement before structured inference stops.
         callbacks: Functions called with (info, state) after every pass or sweep.
         random_state: Seed, for results that repeat.
-        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        n_jobs: Threads, of `fit` and of whatever is asked of the fitted model: None is one, -1 every core that the
+            process may use, -2 all but one. It may change at any time (`set_params`); the results do not depend on it.
         verbose: Whether to show a progress bar.
 
     Attributes:

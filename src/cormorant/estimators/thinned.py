@@ -61,7 +61,8 @@ class ThinnedPoissonFactorization(
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest.
         callbacks: Functions called with (info, state) after every epoch of a start and every sweep.
         random_state: Seed, for results that repeat.
-        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        n_jobs: Threads, of `fit` and of whatever is asked of the fitted model: None is one, -1 every core that the
+            process may use, -2 all but one. It may change at any time (`set_params`); the results do not depend on it.
         verbose: Whether to show a progress bar.
 
     Attributes:

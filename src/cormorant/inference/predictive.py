@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class Posterior(Protocol):
     @property
     def backend(self) -> Backend:
         """What does the work."""
+        ...
+
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work, such as one with more threads."""
         ...
 
     def pairs(self, rows: Rows) -> Pairs:
@@ -73,9 +77,17 @@ class PointPosterior:
         """What does the work."""
         return self.solver.backend
 
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
+        return replace(self, solver=self.solver.on(backend))
+
+    def moments(self, rows: Rows, want_variance: bool = False) -> RowPosterior:
+        """E x (and Var x) of every row."""
+        return infer(self.solver, self.globals, rows, want_variance)
+
     def pairs(self, rows: Rows) -> Pairs:
         """One pair."""
-        x = infer(self.solver, self.globals, rows).mean
+        x = self.moments(rows).mean
         empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
         if len(empty):  # as much work as many rows
             x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
@@ -102,6 +114,10 @@ class SampledPosterior:
     def backend(self) -> Backend:
         """What does the work."""
         return self.gibbs.backend
+
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
+        return replace(self, gibbs=replace(self.gibbs, backend=backend))
 
     def pairs(self, rows: Rows) -> Pairs:
         """A pair a sample, of the components that its chain has in use."""
