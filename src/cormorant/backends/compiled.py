@@ -210,10 +210,17 @@ def single_blas_thread() -> SingleBlasThread:
 
 
 def resolve_jobs(n_jobs: int | None) -> int:
-    """Number of threads that scikit-learn's ``n_jobs`` means here: None is 1, -1 every core, -2 all but one."""
+    """Number of threads that scikit-learn's ``n_jobs`` means here: None is 1, -1 every core, -2 all but one.
+
+    Of a machine's cores those count that this process may use: a container, or whoever sets the affinity, may leave it
+    two of 64.
+    """
     if n_jobs is None:
         return 1
     if n_jobs == 0 or not isinstance(n_jobs, int | np.integer):
         raise ValueError(f"n_jobs must be a non-zero whole number or None (-1 uses every core), got {n_jobs!r}.")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+    if n_jobs > 0:
+        return int(n_jobs)
+    from joblib import cpu_count  # here, as it takes a while and not everyone asks
+
+    return max(1, cpu_count() + 1 + int(n_jobs))
