@@ -203,6 +203,14 @@ def test_the_seed_decides_whatever_the_threads(case):
     assert not np.array_equal(fit(case, random_state=1).components_, fitted(case).components_)
 
 
+@pytest.mark.parametrize("case", {(case.family, case.samples): case for case in CASES}.values(), ids=str)
+def test_what_predictions_prepare_for_one_another_is_not_pickled(case):
+    before = pickle.dumps(fit(case))
+    model = pickle.loads(before)
+    assert_same_predictions(case, model)
+    assert len(pickle.dumps(model)) == len(pickle.dumps(pickle.loads(before)))
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_predictions_take_the_threads_that_are_asked_for_now(case, monkeypatch):
     """As scikit-learn's users expect of `set_params`: whoever loads a model has other cores than who fitted it."""
