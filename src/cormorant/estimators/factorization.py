@@ -169,18 +169,19 @@ class Factorization(
         self._draw_frequencies(rng, keep=not first)
         self._choose(rows.counts, stepwise=True)
         scheme = self._scheme()
-        # Without a race, the start around the column means, with all components, is the safer one.
-        state = self._begin(rows.counts, n_rows, [(0.0, self.n_components)], not first, self._model)[0](rng)
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        rho, bound = schedule(state.n_steps), None
+        # Without a race, the start around the column means, with all components, is the safer one.
+        [start] = self._begin(rows.counts, n_rows, [(0.0, self.n_components)], not first, self._model)
         with single_blas_thread():
+            state = start(rng)
+            rho, bound = schedule(state.n_steps), None
             visits = rows.blocks(rows.block_size, scheme.dtype)
             total = loop.sum_statistics(scheme, state, visits, want_bound=self._has_bound)
             total = total * (n_rows / rows.n_rows)
             if self._has_bound:
                 bound = scheme.bound(state.globals, total)
             state = scheme.global_step(state, total, rho)
-        self._finish(scheme, state, counts.column_names if first else self.column_names_, reorder=False)
+            self._finish(scheme, state, counts.column_names if first else self.column_names_, reorder=False)
         self.n_rows_seen_ = n_rows
         self._forget_rows(first)
         self._record_step(time.perf_counter() - begin, rho, bound)
