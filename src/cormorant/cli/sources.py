@@ -40,14 +40,15 @@ def load_rows(source: str, likelihood: str | None) -> Counts | Matrix:
 
     Triples are counts, and zero where there is none; of real numbers, they are a matrix with entries missing there.
     """
-    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix, triples_of_counts
+    from cormorant.data.readers import MATRIX_SUFFIXES, has_header, read_matrix, read_matrix_of_counts
 
     path = Path(source)
     if likelihood is None or path.suffix not in MATRIX_SUFFIXES or path.is_dir():
         return load_counts(source)
-    if likelihood != "gaussian" and path.suffix != ".npy" and (options := triples_of_counts(path)) is not None:
-        return load_counts(source, **options)
-    return read_matrix(path)
+    if likelihood == "gaussian" or path.suffix == ".npy":
+        return read_matrix(path)
+    matrix = read_matrix_of_counts(path)
+    return load_counts(source, header=has_header(path)) if matrix is None else matrix
 
 
 def load_fit(fit: Path) -> Any:
