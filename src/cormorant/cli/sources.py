@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cormorant._words import sized
+from cormorant.cli.console import note
 from cormorant.cli.records import read_record
 
 if TYPE_CHECKING:
@@ -49,6 +50,20 @@ def load_rows(source: str, likelihood: str | None) -> Counts | Matrix:
         return read_matrix(path)
     matrix = read_matrix_of_counts(path)
     return load_counts(source, header=has_header(path)) if matrix is None else matrix
+
+
+def note_on_likelihood(source: str, data: Counts | Matrix, likelihood: str | None, is_given: bool) -> None:
+    """Say so where zeros and ones, or counts, are to be fitted as real numbers, and nobody asked for that."""
+    import numpy as np
+
+    if likelihood != "gaussian" or is_given:
+        return
+    found = getattr(data, "values", None)
+    entries = np.asarray(data.tocsr().data if found is None else found[~np.isnan(found)])
+    if np.any((entries < 0) | (entries % 1 != 0)):
+        return
+    what, better = ("zeros and ones", "bernoulli") if entries.max(initial=0) <= 1 else ("counts", "poisson")
+    note(f"{source} has {what} alone, which are fitted as real numbers; --likelihood {better} takes them for {what}.")
 
 
 def load_fit(fit: Path) -> Any:
