@@ -22,6 +22,7 @@ from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.known_rows import CovariatesMixin
+from cormorant.estimators.misplaced import refuse_misplaced
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.pilots import Choice, Contender, choose, worth_trying
 from cormorant.estimators.prediction import PredictionMixin
@@ -79,7 +80,7 @@ class Factorization(
                 names of the rows of X, but in another order, is refused.
             **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
-        self._refuse_misplaced(misplaced)
+        refuse_misplaced(self, "fit", misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=not (self.warm_start and hasattr(self, "_state")))
