@@ -56,10 +56,11 @@ def note_on_likelihood(source: str, data: Counts | Matrix, likelihood: str | Non
     """Say so where zeros and ones, or counts, are to be fitted as real numbers, and nobody asked for that."""
     import numpy as np
 
+    from cormorant.data import Matrix
+
     if likelihood != "gaussian" or is_given:
         return
-    found = getattr(data, "values", None)
-    entries = np.asarray(data.tocsr().data if found is None else found[~np.isnan(found)])
+    entries = data.values[~np.isnan(data.values)] if isinstance(data, Matrix) else data.data
     if np.any((entries < 0) | (entries % 1 != 0)):
         return
     what, better = ("zeros and ones", "bernoulli") if entries.max(initial=0) <= 1 else ("counts", "poisson")
