@@ -31,12 +31,14 @@ from contract_cases import (
     fitted,
     known,
     predicted,
+    predictions,
     told_of_rows,
     why_refused,
 )
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from cormorant.backends.compiled import Threads
 from cormorant.datasets.prior import NAMES, options_of
 from cormorant.estimators import load, registry
 from cormorant.models.cnpf import WITH_RATE
@@ -199,3 +201,29 @@ def test_the_seed_decides_whatever_the_threads(case):
     assert_same_numbers(fitted(case), again)
     assert_same_predictions(case, again)
     assert not np.array_equal(fit(case, random_state=1).components_, fitted(case).components_)
+
+
+@pytest.mark.parametrize("case", {(case.family, case.samples): case for case in CASES}.values(), ids=str)
+def test_what_predictions_prepare_for_one_another_is_not_pickled(case):
+    before = pickle.dumps(fit(case))
+    model = pickle.loads(before)
+    assert_same_predictions(case, model)
+    assert len(pickle.dumps(model)) == len(pickle.dumps(pickle.loads(before)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_predictions_take_the_threads_that_are_asked_for_now(case, monkeypatch):
+    """As scikit-learn's users expect of `set_params`: whoever loads a model has other cores than who fitted it."""
+    model, before = copy.copy(fitted(case)).set_params(n_jobs=3), predicted(case)
+    used, pool = set(), Threads._pool.fget
+
+    def note(threads):
+        used.add(threads.count)
+        return pool(threads)
+
+    monkeypatch.setattr(Threads, "_pool", property(note))
+    for name, value in predictions(case, model).items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
+    assert used == {3}
+    with pytest.raises(ValueError, match="n_jobs must be a non-zero whole number"):
+        predictions(case, model.set_params(n_jobs=0))

@@ -1,17 +1,20 @@
-"""What is compiled without a folder to keep it in; threads that are woken for work that is worth it, outlive a fork,
-and leave BLAS as they found it."""
+"""What is compiled again, and what without a folder to keep it in; threads that are woken for work that is worth it,
+outlive a fork, and leave BLAS as they found it."""
 
+import importlib
 import logging
 import multiprocessing
+import sys
 import threading
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 from cormorant.backends import compiled
-from cormorant.backends.compiled import EACH, SingleBlasThread, Threads, keeping
+from cormorant.backends.compiled import EACH, SingleBlasThread, Threads, digest_of, keeping
 from cormorant.inference import ahead
 
 
@@ -105,3 +108,36 @@ def test_compiled_without_a_folder_to_keep_it_in(caplog):
     assert double(2.0) == 4.0
     assert "NUMBA_CACHE_DIR" in caplog.text
     assert ahead.is_kept(double)  # nothing could be compiled ahead
+
+
+def test_what_is_not_to_be_compiled_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+    assert keeping(nogil=True)(blas_threads) is blas_threads
+
+
+def test_a_function_is_compiled_again_where_another_file_changed_that_it_calls(tmp_path, monkeypatch):
+    """Numba asks about a function's own file alone: predictions would go on as by the code of yesterday."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def installed(factor):
+        head = "from cormorant.backends.compiled import compiled\n"
+        (tmp_path / "called_kernel.py").write_text(f"{head}@compiled\ndef scale(x):\n    return {factor} * x\n")
+        body = "from called_kernel import scale\n@compiled\ndef shifted(x):\n    return scale(x) + 1.0\n"
+        (tmp_path / "calling_kernel.py").write_text(head + body)
+        for name in ("called_kernel", "calling_kernel"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        digest_of.cache_clear()  # as in another process
+        return importlib.import_module("calling_kernel").shifted
+
+    first = installed(2.0)
+    assert first(3.0) == 7.0
+    again = installed(2.0)
+    assert ahead.is_kept(again)
+    assert again(3.0) == 7.0
+    assert sum(again.stats.cache_hits.values()) == 1
+    changed = installed(5.0)
+    assert not ahead.is_kept(changed)
+    assert changed(3.0) == 16.0
+    assert sum(changed.stats.cache_hits.values()) == 0

@@ -1,5 +1,7 @@
 """Compiled functions against their NumPy twins, in both precisions and for any number of threads."""
 
+import io
+import os
 import threading
 
 import numpy as np
@@ -329,6 +331,21 @@ def test_n_jobs_means_what_scikit_learn_says():
     for wrong in (0, 1.5, "two"):
         with pytest.raises(ValueError, match="n_jobs must be a non-zero whole number"):
             resolve_jobs(wrong)
+
+
+def test_every_core_is_every_one_that_the_process_may_use(monkeypatch):
+    """A container on a machine of 64 cores, with a quota of three and then, by its affinity, two of them."""
+    quota, opened, exists = "/sys/fs/cgroup/cpu.max", open, os.path.exists
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)), raising=False)
+    monkeypatch.setattr(os.path, "exists", lambda path: path == quota or exists(path))
+    monkeypatch.setattr(
+        "builtins.open", lambda path, *a, **k: io.StringIO("300000 100000") if path == quota else opened(path, *a, **k)
+    )
+    assert (resolve_jobs(-1), resolve_jobs(-2), resolve_jobs(8)) == (3, 2, 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5, 9}, raising=False)
+    assert (resolve_jobs(-1), resolve_jobs(-2)) == (2, 1)
 
 
 class TestSoftplusAverages:

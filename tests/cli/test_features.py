@@ -65,6 +65,30 @@ def test_features_are_compared_by_what_evaluate_says(cormorant, fitted, simulate
     assert "Mean log density of the hidden entries of 40 held-out rows (higher is better)" in table
 
 
+ZEROS_AND_ONES = np.arange(40).reshape(10, 4) % 3 % 2
+
+
+@pytest.mark.parametrize(
+    ("entries", "options", "told"),
+    [
+        (ZEROS_AND_ONES, [], "zeros and ones alone, which are fitted as real numbers; --likelihood bernoulli takes"),
+        (2 * ZEROS_AND_ONES, [], "counts alone, which are fitted as real numbers; --likelihood poisson takes"),
+        (np.where(ZEROS_AND_ONES == 0, np.nan, 1.0), [], "--likelihood bernoulli"),
+        (0.5 * ZEROS_AND_ONES, [], None),
+        (-ZEROS_AND_ONES, [], None),
+        (ZEROS_AND_ONES, ["--likelihood", "gaussian"], None),
+        (ZEROS_AND_ONES, ["--likelihood", "bernoulli"], None),
+    ],
+)
+def test_zeros_and_ones_are_not_taken_for_real_numbers_without_a_word(cormorant, workplace, entries, options, told):
+    np.save("y.npy", entries.astype(float))
+    short = ["--model", "ibp", *[x for x in SHORT if x not in ("--dims", "2")], "--sweeps", "2", "--quiet"]
+    ran = cormorant("fit", "y.npy", *short, *options, "--out", "fit")
+    assert ran.code == 0
+    said = [line for line in ran.err.splitlines() if "real numbers" in line]
+    assert said == [] if told is None else said[0].startswith("note: y.npy has ") and told in said[0]
+
+
 def test_components_are_features(cormorant, fitted):
     shown = cormorant("components", fitted, "--by", "frex")
     assert "of 6 features in use" in shown.out

@@ -108,7 +108,7 @@ def test_a_failed_write_leaves_nothing(cormorant, counts_file, tmp_path, full_di
         (["--model", "lda"], "--model must be one of cnpf, softplus-cnpf, scaled-hgp, hgp, diln, hdp, "),
         (["--model", "hgp", "--dims", "3"], "--dims does nothing here: hgp has none"),
         (["--model", "hgp", "--sigma-m2", "3"], "--sigma-m2 does nothing here"),
-        (["--validation", "most"], "--validation must be 'auto', a fraction"),
+        (["--validation", "most"], "--validation must be auto, a fraction"),
         (["--stopping", "never"], "--stopping must be"),
         (["--a0", "-1"], "--a0 must be"),
         (["--tol", "small"], "--tol"),

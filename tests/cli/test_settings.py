@@ -10,9 +10,9 @@ from cormorant.estimators.registry import ALL
     ("options", "said"),
     [
         (["--model", "lda"], "--model must be one of cnpf, "),
-        (["--inference", "magic"], "--inference must be"),
+        (["--inference", "magic"], "--inference must be auto or one of structured, gibbs, mean-field; got 'magic'."),
         (["--allocation", "magic"], "--allocation must be"),
-        (["--stopping", "never"], "--stopping must be"),
+        (["--stopping", "never"], "--stopping must be auto, validation or bound; got 'never'."),
         (["--stopping", "validation", "--validation", "0"], "--stopping validation needs rows kept aside"),
         (["--validation", "most"], "--validation must be"),
         (["--batch-size", "0"], "--batch-size must be"),
@@ -34,7 +34,12 @@ from cormorant.estimators.registry import ALL
         (["--frequencies", "9"], "--frequencies 9 does nothing with --kernel linear, only with --kernel rbf or"),
         (["--kernel", "rbf", "--nu", "3"], "--nu 3.0 does nothing with --kernel rbf, only with --kernel matern"),
         (["--model", "diln", "--top", "flat"], "--top must be one of dirichlet"),
-        (["--model", "diln", "--inference", "mean-field"], "--inference mean-field is the paper's algorithm"),
+        (
+            ["--model", "diln", "--inference", "mean-field"],
+            "--inference mean-field is the paper's algorithm for Poisson factorisation, and DILN is normalised; "
+            "use --inference structured or gibbs.",
+        ),
+        (["--kernel", "rbf", "--nu", "-3"], "--nu -3.0 does nothing with --kernel rbf, only with --kernel matern"),
         (["--inference", "structured", "--sweeps", "9"], "--sweeps is for the sampler"),
         (["--batch-size", "100", "--samples", "9"], "--samples is for the sampler"),
         (
@@ -43,7 +48,12 @@ from cormorant.estimators.registry import ALL
         ),
         (["--model", "ibp", "--likelihood", "magic"], "--likelihood must be one of gaussian"),
         (["--model", "ibp", "--likelihood", "poisson", "--inference", "structured"], "--likelihood poisson is sampled"),
-        (["--model", "ibp", "--mass", "0"], "--mass must be positive"),
+        (["--model", "ibp", "--mass", "0"], "--mass must be positive, or left out to be learned; got 0.0."),
+        (
+            ["--model", "ibp", "--likelihood", "poisson", "--atom-variance", "2"],
+            "--atom-variance is for real and binary data; the atoms of counts are gamma variables whose rate is "
+            "learned. Got --atom-variance 2.0 with --likelihood poisson; leave it out.",
+        ),
         (["--model", "ibp", "--jobs", "0"], "--jobs must be"),
     ],
 )

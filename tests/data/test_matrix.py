@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from cormorant.data import DataError, Matrix, as_counts, as_matrix, read_matrix
-from cormorant.data.readers import triples_of_counts, write_matrix
+from cormorant.data.readers import has_header, matrices, read_matrix_of_counts, write_matrix
 
 Y = np.array([[0.5, -1.0, 2.0], [np.nan, 0.0, 1e-3]])
 
@@ -225,5 +225,32 @@ def test_labels_stay_text_and_more_columns_are_told(tmp_path, caplog):
 )
 def test_triples_of_counts(tmp_path, text, is_long):
     (tmp_path / "y.csv").write_text(text)
-    options = triples_of_counts(tmp_path / "y.csv")
-    assert options == ({"header": text[0].isalpha()} if is_long else None)
+    found = read_matrix_of_counts(tmp_path / "y.csv")
+    assert has_header(tmp_path / "y.csv") == (not text[0].isdigit())
+    if is_long:
+        assert found is None
+    else:
+        np.testing.assert_array_equal(found.values, read_matrix(tmp_path / "y.csv").values)
+
+
+@pytest.mark.parametrize(
+    ("line", "last", "is_long", "read"),
+    [
+        ("{i},{i},1\n", "", False, [5, None]),
+        ("{i},{i},1\n", "0,9,1\n", True, [5, None]),  # only the last line tells
+        ("{j},{i},1\n", "", True, [5]),
+        ("{i},word,1\n", "", True, [5]),
+        ("{i},{i},1,1\n", "", False, [5, None]),
+    ],
+)
+def test_a_long_table_is_gone_through_once(tmp_path, monkeypatch, line, last, is_long, read):
+    """By pandas and then by DuckDB it would take twice as long; a head is read to tell which of them is to read it."""
+    (tmp_path / "y.csv").write_text("".join(line.format(i=i, j=i // 2) for i in range(8)) + last)
+    seen, read_csv = [], pd.read_csv
+    monkeypatch.setattr(pd, "read_csv", lambda *a, nrows, **k: seen.append(nrows) or read_csv(*a, nrows=nrows, **k))
+    monkeypatch.setattr(matrices, "HEAD", 5)
+    assert (read_matrix_of_counts(tmp_path / "y.csv") is None) == is_long
+    assert seen == read
+    monkeypatch.setattr(matrices, "HEAD", 50)
+    assert (read_matrix_of_counts(tmp_path / "y.csv") is None) == is_long
+    assert seen == [*read, 50]

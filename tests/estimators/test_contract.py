@@ -13,9 +13,10 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cormorant.datasets import simulate
-from cormorant.estimators import CNPF, DILN, ESTIMATORS, HDP, HGP, TruncationWarning, load
+from cormorant.estimators import CNPF, DILN, ESTIMATORS, HDP, HGP, TruncationWarning, factorization, load
 
 MODELS = sorted(ESTIMATORS)
 
@@ -262,12 +263,35 @@ def test_an_interrupt_after_the_last_epoch_leaves_a_whole_model(counts, monkeypa
 
     model = small(inference="structured")
     with monkeypatch.context() as patch:
-        patch.setattr("cormorant.estimators.factorization.infer", interrupt)
+        patch.setattr("cormorant.inference.predictive.infer", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(counts)
     assert model.n_epochs_ == 6
     again = load(model.save(tmp_path / "fit"))
     assert np.array_equal(again.transform(counts), model.transform(counts))
+
+
+def test_blas_leaves_the_cores_to_the_threads_of_a_step_and_of_its_start(counts, monkeypatch, tmp_path):
+    """Each thread of ours that called a BLAS of many would have the machine do everything at once, and slower."""
+    found = {}
+
+    def watched(name, function):
+        def call(*arguments, **options):
+            found.setdefault(name, set()).update(
+                library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+            )
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(factorization, "start_globals", watched("start", factorization.start_globals))
+    monkeypatch.setattr(CNPF, "_finish", watched("finish", CNPF._finish))
+    model = small(inference="structured")
+    with threadpool_limits(2, user_api="blas"):
+        model.partial_fit(counts)
+        assert found == {"start": {1}, "finish": {1}}
+        load(model.save(tmp_path / "fit"))
+    assert found["finish"] == {1}
 
 
 def test_partial_fit_goes_on_from_a_fit_and_from_a_file(counts, tmp_path):

@@ -203,7 +203,7 @@ def test_one_component_is_the_column_totals(counts):
 def test_rows_with_nothing_observed_are_scored_from_the_prior(fitted, counts):
     empty = as_counts(sparse.csr_matrix((1, 60)))
     prior = fitted.column_probabilities(empty)[0]
-    expected = fitted._fitted_scheme.prior_mean(fitted._globals) @ fitted.components_
+    expected = fitted._point_posterior.solver.prior_mean(fitted._globals) @ fitted.components_
     assert np.allclose(prior, expected / expected.sum())
 
 

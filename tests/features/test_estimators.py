@@ -341,3 +341,19 @@ def test_text_is_told_with_its_place(X):
         small().fit(X)
     with pytest.raises(ValueError, match=r"X must have real numbers .*got text in str"):
         small().fit("four")
+
+
+@pytest.mark.parametrize("name", FEATURE_ESTIMATORS)
+def test_what_only_models_of_counts_take_is_refused_with_what_to_do(name):
+    y = np.random.default_rng(0).normal(size=(12, 4))
+    cls = FEATURE_ESTIMATORS[name].__name__
+    with pytest.raises(TypeError, match=rf"{cls}\.fit\(\) has no argument 'covariates': .*; fit CNPF, SoftplusCNPF"):
+        small(name).fit(y, covariates=y[:, :1])
+    with pytest.raises(TypeError, match=rf"{cls}\.fit\(\) has no argument 'exposure': .*; leave it out"):
+        small(name).fit_transform(y, exposure=y[:, 0])
+    with pytest.raises(TypeError, match=rf"has no argument 'mass'; it is a parameter of the model: {cls}\(mass=2.0\)"):
+        small(name).fit(y, mass=2.0)
+    with pytest.raises(TypeError, match=rf"{cls}\.transform\(\) has no argument 'return_std': z is 0 or 1"):
+        small(name).transform(y, return_std=True)
+    with pytest.raises(TypeError, match=r"transform\(\) has no argument 'masks'\.$"):
+        small(name).transform(y, masks=None)

@@ -191,7 +191,7 @@ def held_statistics(scheme, g, batch, solution, phi):
     """Statistics at other globals with q(f) and the allocations held where ``solution`` left them."""
     view = scheme.view(g)
     design = view.design.given(batch.covariates, g.coefficients)
-    problem = FieldProblem(design, scheme.link, g.weights, batch.log_rate(view.atom_mean), scheme.backend)
+    problem = FieldProblem(design, scheme.link, g.weights, view.log_rate(batch), scheme.backend)
     field = problem.at(solution.field.mean, solution.field.covariance)
     n = solution.n
     held = Solution(problem, field, n, solution.theta, solution.ratio)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numba
 import pytest
 
+from cormorant.backends.compiled import digest_of
 from cormorant.inference import ahead
 
 CALLED = """
@@ -55,6 +56,7 @@ def test_what_an_older_version_left_behind_does_not_count(tmp_path, monkeypatch)
 
     def installed(expression):
         (tmp_path / "kernels.py").write_text(SOURCE.format(expression))
+        digest_of.cache_clear()  # as in another process
         spec = importlib.util.spec_from_file_location("kernels", tmp_path / "kernels.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

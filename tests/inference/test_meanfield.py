@@ -207,7 +207,7 @@ def test_no_coordinate_update_of_a_row_lowers_the_bound(make, model, seed):
     problem = make(model, seed, exposure=seed == 1, missing=seed == 2)
     g, scheme = problem.globals, problem.scheme
     view, batch = scheme.view(g), problem.batch()
-    exposed = np.exp(batch.log_rate(view.atom_mean))
+    exposed = np.exp(view.log_rate(batch))
     solution = scheme.solve(view, batch, None, ONE_ROUND)
     q = factors(problem, solution, view)
     bounds = [full_bound(problem, g, q)]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from cormorant.backends.cpu import CpuBackend
 from cormorant.data import as_counts, split_entries
-from cormorant.inference import predictive
+from cormorant.inference import moves, predictive
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.rows import Rows
 from cormorant.inference.samples import Collector, Sample
@@ -184,6 +185,40 @@ class TestSampledPosterior:
         p = predictive.column_probabilities(posterior, shows)
         monkeypatch.setattr(Structured, "prior_mean", None)
         assert_array_equal(predictive.column_probabilities(posterior, shows), p)
+
+    def test_what_rows_do_not_change_is_made_once_and_without_the_atoms(self, sampled, monkeypatch):
+        """Services look up one row a call; and of many columns the atoms of all samples would be gigabytes."""
+        problem, posterior = sampled
+        empty = np.flatnonzero(problem.y.sum(axis=1) == 0)[:1]
+        rows = problem.rows.take(np.concatenate([empty, [1, 2]]))
+        p = predictive.column_probabilities(posterior, rows)
+        monkeypatch.setattr(Structured, "design", None)
+        monkeypatch.setattr(Structured, "prior_mean", None)
+        monkeypatch.setattr("cormorant.inference.prepared.in_use", None)
+        again = posterior.on(CpuBackend(2))  # other threads do not make it anew
+        assert_array_equal(predictive.column_probabilities(again, rows), p)
+        for prepared in (sample for chain in posterior._prepared(None) for sample in chain):
+            arrays = [*vars(prepared.globals).values(), *vars(prepared.design).values(), prepared.scale]
+            assert not any(len(a) >= len(problem.y.T) for a in arrays if isinstance(a, np.ndarray) and a.ndim == 2)
+            assert any(prepared.sample.counts.data is sample.counts.data for c in posterior.chains for sample in c)
+
+    def test_other_samples_are_prepared_anew(self, sampled):
+        problem, posterior = sampled
+        p = predictive.column_probabilities(posterior, problem.rows)
+        first = replace(posterior, chains=posterior.chains[:1])
+        fresh = predictive.SampledPosterior(posterior.gibbs, posterior.chains[:1])
+        q = predictive.column_probabilities(first, problem.rows)
+        assert_array_equal(q, predictive.column_probabilities(fresh, problem.rows))
+        assert not np.array_equal(p, q)
+
+    def test_columns_that_no_row_shows_are_not_worked_on(self, sampled, monkeypatch):
+        problem, posterior = sampled
+        row = problem.rows.take(np.flatnonzero(problem.y.sum(axis=1) > 0)[:1])
+        seen = []
+        top_one = moves.top_one
+        monkeypatch.setattr(moves, "top_one", lambda a: seen.append(len(a)) or top_one(a))
+        predictive.column_probabilities(posterior, row)
+        assert set(seen) == {row.counts.nnz}
 
     def test_long_chains_agree_with_the_exact_posterior_mean(self, make_problem):
         """HGP with one component a count can belong to: x ~ Gamma(w + n, 1 + A), so p is known in closed form."""

@@ -89,6 +89,12 @@ def test_what_a_chain_was_filled_up_with_is_not_in_use():
     filled = [sample.with_unused(MODELS["cnpf"], 9).reorder(np.arange(9)[::-1]) for sample in chain]
     assert_array_equal(in_use(chain), np.arange(5))
     assert_array_equal(in_use(filled), np.arange(4, 9))
+    for sample in filled:
+        few = sample.only(in_use(filled))
+        assert_array_equal(few.atom_mean, sample.globals.atom_mean[:, 4:])
+        assert_array_equal(few.globals.atom_shape, sample.globals.atom_shape[:, 4:])
+        assert_array_equal(few.rest.weights, sample.rest.weights[4:])
+        assert np.shares_memory(few.counts.data, sample.counts.data)  # most of what a sample takes
 
 
 def test_twins_are_merged_and_the_idle_dropped():

@@ -207,7 +207,7 @@ class TestRowPosterior:
         q, n = problem.scheme.settle(view, batch)
         covariance = unpack(q.covariance, q.mean.shape[1])
         found = problem.scheme.posterior(view, batch, want_variance=True)
-        rng, rate = np.random.default_rng(0), np.exp(batch.log_rate(g.atom_mean))
+        rng, rate = np.random.default_rng(0), np.exp(batch.log_rate_of(g.atom_total, g.atom_mean))
         for u in range(4):
             f = rng.multivariate_normal(q.mean[u], covariance[u], 100_000)
             field = f @ view.design.loadings.T

@@ -6,13 +6,16 @@ atomics and the result does not depend on how many there are.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -31,8 +34,9 @@ OPTIONS: Any = {
 
 
 def keeping(**options: Any) -> Any:
-    """Numba's decorator that keeps what it compiles on disk, for the next process.
+    """Numba's decorator that keeps what it compiles on disk, for the next process, until a file of the folder changes.
 
+    Numba itself looks at the file of the function alone, and would go on with what was compiled into it from another.
     Where neither the folder of this package nor the user's own can be written to (a container, as a rule) Numba refuses
     to compile at all; then every process compiles for itself.
     """
@@ -41,12 +45,22 @@ def keeping(**options: Any) -> Any:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return njit(cache=True, **options)(function)
+            kept = njit(cache=True, **options)(function)
+            if kept is not function:  # with NUMBA_DISABLE_JIT it is
+                kept._cache._cache_file._source_stamp = digest_of(Path(function.__code__.co_filename).parent)
+            return kept
         except RuntimeError as error:
             logger.info("%s: it is compiled in every process; let NUMBA_CACHE_DIR be a folder to write to", error)
             return njit(**options)(function)
 
     return decorate
+
+
+@cache
+def digest_of(folder: Path) -> str:
+    """Of all source files in a folder."""
+    sources = (hashlib.sha256(file.read_bytes()).digest() for file in sorted(folder.glob("*.py")))
+    return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
 compiled = keeping(**OPTIONS)
@@ -210,10 +224,17 @@ def single_blas_thread() -> SingleBlasThread:
 
 
 def resolve_jobs(n_jobs: int | None) -> int:
-    """Number of threads that scikit-learn's ``n_jobs`` means here: None is 1, -1 every core, -2 all but one."""
+    """Number of threads that scikit-learn's ``n_jobs`` means here: None is 1, -1 every core, -2 all but one.
+
+    Of a machine's cores those count that this process may use: a container, or whoever sets the affinity, may leave it
+    two of 64.
+    """
     if n_jobs is None:
         return 1
     if n_jobs == 0 or not isinstance(n_jobs, int | np.integer):
         raise ValueError(f"n_jobs must be a non-zero whole number or None (-1 uses every core), got {n_jobs!r}.")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+    if n_jobs > 0:
+        return int(n_jobs)
+    from joblib import cpu_count  # here, as it takes a while and not everyone asks
+
+    return max(1, cpu_count() + 1 + int(n_jobs))

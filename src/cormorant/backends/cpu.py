@@ -1,8 +1,4 @@
-"""Compiled steps for the processor. Each names its NumPy twin in ``numpy_reference``, and a test compares them.
-
-Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `vectors` is not looked at: a change there needs a change here (this number will do): 1.
-"""
+"""Compiled steps for the processor. Each names its NumPy twin in ``numpy_reference``, and a test compares them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Compiled steps of latent features: draws of z a row at a time, sums of z z^T by column, and the variational z.
 
 Their twins are the functions of `numpy_features` of the same names.
-
-Numba keeps what it compiled until this file changes; a change in `random` needs a change here (this number will do): 3.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream.
-
-Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random`, `search`, `vectors` and `logistic` is not looked at: a change there needs a change here (this number
-will do): 10.
-"""
+"""Compiled draws of the exact sampler, a row at a time; each row (or column) has its own stream."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A compiled scan over counts, one after the other: each leaves its component and draws one given all the others.
-
-Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
-from `random`, `search`, `vectors` and `prefetch` is not looked at: a change there needs a change here (this number
-will do): 7.
-"""
+"""A compiled scan over counts, one after the other: each leaves its component and draws one given all the others."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Component k stands in lane k % 16 of vector k // 16. The weights are summed down the lanes, and the last of these sums
 along the lanes: a target falls into the lane, and there into the vector, at which the sums pass it.
 
-The second number is for atoms of which only counts are held: a is then a0, and else zero. What is compiled into other
-files from here is not looked at when Numba decides what to compile again: see `sampling` and `scanning`.
+The second number is for atoms of which only counts are held: a is then a0, and else zero.
 """
 
 from __future__ import annotations

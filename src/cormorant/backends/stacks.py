@@ -3,9 +3,6 @@
 One matrix at a time would leave a processor's vector registers idle, so ``LANES`` of them are worked on together: an
 array of entries x lanes, and every inner loop runs along the lanes. What is found of a matrix does not depend on those
 beside it. Sums are made in the precision that the matrices come in.
-
-Numba keeps what it compiled until this file changes; a change in `random` or in `logistic.log_positive` needs a change
-here (this number will do): 1.
 """
 
 from __future__ import annotations

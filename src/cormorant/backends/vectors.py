@@ -3,9 +3,6 @@
 Loops over single components would say the same, but Numba cannot know that their number fills whole vectors, and the
 compiler then spends much of the time on what is left over. Tables have columns of zeros at the end instead (`pad`).
 Where a processor has shorter vectors LLVM cuts them up.
-
-What is compiled into other files from here is not looked at when Numba decides what to compile again: see `cpu`,
-`sampling` and `scanning`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from cormorant.cli.errors import StoppedEarly
 from cormorant.cli.expand import Given, with_options
 from cormorant.cli.known_rows import check_formula_has_covariates, load_covariates, models_without
 from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
-from cormorant.cli.sources import describe, load_rows
+from cormorant.cli.sources import describe, load_rows, note_on_likelihood
 from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def compare(
     check_settings(chosen, settings, seed)
     without = models_without(chosen, covariates)
     check_formula_has_covariates(settings.get("formula"), covariates)
-    data = load_rows(counts, likelihood_of(chosen, settings))
+    likelihood = likelihood_of(chosen, settings)
+    data = load_rows(counts, likelihood)
+    note_on_likelihood(counts, data, likelihood, "likelihood" in settings)
     known = load_covariates(covariates, data)
     if not quiet:
         say(f"{counts}: {describe(data)}; {counted(holdout, 'row')} held out")

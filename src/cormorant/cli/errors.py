@@ -40,6 +40,10 @@ _WORDS = {
     "CNPF, SoftplusCNPF, DILN or ThinnedPoissonFactorization": "cnpf, softplus-cnpf, diln or thinned",
     "set validation to": "set --validation to",
     "whole number or None (-1": "whole number (-1",
+    "leave it at None": "leave it out",
+    "positive, or None to learn it": "positive, or left out to be learned",
+    "X has fractions: round X": "the counts have fractions: round them",
+    "it has fractions. Round X.": "they have fractions. Round them.",
     "Choose them by name: as_counts(X).columns(model.column_names_).": "Read their source again by cormorant prepare "
     "--vocabulary FILE, where FILE names the columns of the fit, one a line.",
     "Choose them by name: as_matrix(X).columns(model.column_names_).": "Write them to the file in that order.",
@@ -97,9 +101,15 @@ def in_options(message: str) -> str:
     for parameter, option in _OPTIONS.items():
         place = rf"\b{parameter}\b(?!=)" if "_" in parameter else rf"^{parameter}(?= must )"
         message = re.sub(place, option, message)
-        message = re.sub(rf"\b{parameter}=(?:'([^']*)'|([\w.]+))", rf"{option} \1\2", message)
+        value = rf"\b{parameter}=('[^']*'(?:(?: or|,) '[^']*')*|-?[\w.]+)"
+        message = re.sub(value, lambda found, option=option: f"{option} {_bare(found[1])}", message)
         message = re.sub(rf"\b{parameter}=(?!\w)", option, message)
-    return message
+    return re.sub(r"^--[\w-]+ must be .*?(?=[;,] got |$)", lambda found: _bare(found[0]), message)
+
+
+def _bare(values: str) -> str:
+    """Without the quotes that values have in Python."""
+    return re.sub(r"'([\w-]*)'", r"\1", values)
 
 
 def _usage(error: Any) -> str:

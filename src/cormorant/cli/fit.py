@@ -17,7 +17,7 @@ from cormorant.cli.known_rows import check_formula_has_covariates, load_covariat
 from cormorant.cli.outputs import check_output, new_folder, report
 from cormorant.cli.records import fit_record
 from cormorant.cli.settings import check_settings, is_feature_model, likelihood_of, make_estimator
-from cormorant.cli.sources import describe, load_rows
+from cormorant.cli.sources import describe, load_rows, note_on_likelihood
 from cormorant.cli.watching import watching
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def fit(
     models_without([model], covariates)
     check_formula_has_covariates(settings.get("formula"), covariates)
     check_output(out, force, folder=True, inputs=(counts, covariates))
-    data = load_rows(counts, likelihood_of([model], settings))
+    likelihood = likelihood_of([model], settings)
+    data = load_rows(counts, likelihood)
+    note_on_likelihood(counts, data, likelihood, "likelihood" in settings)
     known = load_covariates(covariates, data)
     train, fitted, held_out = split_rows(data, holdout, seed)
     known = None if known is None else known.iloc[fitted].reset_index(drop=True)

@@ -168,7 +168,7 @@ FIT = (
             "Steps of stochastic inference are (offset + t) to the power of minus decay.",
         ),
         ("learning_decay", "--learning-decay", float, "See --learning-offset."),
-        ("n_jobs", "--jobs", int, "Threads; -1 takes every core. Results do not depend on it.", None, -1),
+        ("n_jobs", "--jobs", int, "Threads; -1 takes every usable core. Results do not depend on it.", None, -1),
     ),
     *panel(
         "Hyper-parameters (the paper's names; by default the scheme's own)",

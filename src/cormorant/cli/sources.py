@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cormorant._words import sized
+from cormorant.cli.console import note
 from cormorant.cli.records import read_record
 
 if TYPE_CHECKING:
@@ -40,14 +41,30 @@ def load_rows(source: str, likelihood: str | None) -> Counts | Matrix:
 
     Triples are counts, and zero where there is none; of real numbers, they are a matrix with entries missing there.
     """
-    from cormorant.data.readers import MATRIX_SUFFIXES, read_matrix, triples_of_counts
+    from cormorant.data.readers import MATRIX_SUFFIXES, has_header, read_matrix, read_matrix_of_counts
 
     path = Path(source)
     if likelihood is None or path.suffix not in MATRIX_SUFFIXES or path.is_dir():
         return load_counts(source)
-    if likelihood != "gaussian" and path.suffix != ".npy" and (options := triples_of_counts(path)) is not None:
-        return load_counts(source, **options)
-    return read_matrix(path)
+    if likelihood == "gaussian" or path.suffix == ".npy":
+        return read_matrix(path)
+    matrix = read_matrix_of_counts(path)
+    return load_counts(source, header=has_header(path)) if matrix is None else matrix
+
+
+def note_on_likelihood(source: str, data: Counts | Matrix, likelihood: str | None, is_given: bool) -> None:
+    """Say so where zeros and ones, or counts, are to be fitted as real numbers, and nobody asked for that."""
+    import numpy as np
+
+    from cormorant.data import Matrix
+
+    if likelihood != "gaussian" or is_given:
+        return
+    entries = data.values[~np.isnan(data.values)] if isinstance(data, Matrix) else data.data
+    if np.any((entries < 0) | (entries % 1 != 0)):
+        return
+    what, better = ("zeros and ones", "bernoulli") if entries.max(initial=0) <= 1 else ("counts", "poisson")
+    note(f"{source} has {what} alone, which are fitted as real numbers; --likelihood {better} takes them for {what}.")
 
 
 def load_fit(fit: Path) -> Any:

@@ -268,14 +268,18 @@ def pooled(draws: list[np.ndarray], said: list[np.ndarray]) -> np.ndarray:
 
 
 def with_interval(draws: np.ndarray, level: float) -> np.ndarray:
-    """Mean over the draws, and the ends of the equal-tailed interval, which holds it however skewed they are.
+    """Mean over the draws, and the ends of the equal-tailed interval, which holds it however skewed they are."""
+    mean, (low, high) = draws.mean(axis=0), interval_of(draws, level)
+    return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean)])
+
+
+def interval_of(draws: np.ndarray, level: float) -> np.ndarray:
+    """Low and high end of the equal-tailed interval.
 
     An end at rank p (n + 1) of n draws leaves the next draw outside with probability p; NumPy's own, p (n - 1) + 1,
     would make 86% of the 90% that forty draws are asked for.
     """
-    mean = draws.mean(axis=0)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
-    return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean)])
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
 
 
 def _correlations(samples: list[Sample], kernel: Kernel) -> np.ndarray:

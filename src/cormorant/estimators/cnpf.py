@@ -74,7 +74,8 @@ class CNPF(Factorization):
         warm_start: Whether a second `fit` goes on from the first.
         callbacks: Functions called with (info, state) after every epoch.
         random_state: Seed, for results that repeat.
-        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        n_jobs: Threads, of `fit` and of whatever is asked of the fitted model: None is one, -1 every core that the
+            process may use, -2 all but one. It may change at any time (`set_params`); the results do not depend on it.
         verbose: Whether to show a progress bar.
 
     Attributes:

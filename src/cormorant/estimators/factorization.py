@@ -22,6 +22,7 @@ from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.known_rows import CovariatesMixin
+from cormorant.estimators.misplaced import refuse_misplaced
 from cormorant.estimators.persistence import PersistenceMixin
 from cormorant.estimators.pilots import Choice, Contender, choose, worth_trying
 from cormorant.estimators.prediction import PredictionMixin
@@ -30,7 +31,7 @@ from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
 from cormorant.inference.ahead import compile_ahead
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import Validation, infer
+from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
@@ -79,7 +80,7 @@ class Factorization(
                 names of the rows of X, but in another order, is refused.
             **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
-        self._refuse_misplaced(misplaced)
+        refuse_misplaced(self, "fit", misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=not (self.warm_start and hasattr(self, "_state")))
@@ -104,7 +105,7 @@ class Factorization(
             self.n_rows_seen_ = train.n_rows
             self.row_names_ = counts.row_names
             self._row_weights = None  # until they are known: an interrupt leaves a model that is whole
-            self._row_weights = infer(self._fitted_scheme, self._globals, rows).mean
+            self._row_weights = self._point_posterior.moments(rows).mean
         warn_if_truncated(self.n_components_used_, self.n_components, "components")
         return self
 
@@ -169,18 +170,19 @@ class Factorization(
         self._draw_frequencies(rng, keep=not first)
         self._choose(rows.counts, stepwise=True)
         scheme = self._scheme()
-        # Without a race, the start around the column means, with all components, is the safer one.
-        state = self._begin(rows.counts, n_rows, [(0.0, self.n_components)], not first, self._model)[0](rng)
         schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
-        rho, bound = schedule(state.n_steps), None
+        # Without a race, the start around the column means, with all components, is the safer one.
+        [start] = self._begin(rows.counts, n_rows, [(0.0, self.n_components)], not first, self._model)
         with single_blas_thread():
+            state = start(rng)
+            rho, bound = schedule(state.n_steps), None
             visits = rows.blocks(rows.block_size, scheme.dtype)
             total = loop.sum_statistics(scheme, state, visits, want_bound=self._has_bound)
             total = total * (n_rows / rows.n_rows)
             if self._has_bound:
                 bound = scheme.bound(state.globals, total)
             state = scheme.global_step(state, total, rho)
-        self._finish(scheme, state, counts.column_names if first else self.column_names_, reorder=False)
+            self._finish(scheme, state, counts.column_names if first else self.column_names_, reorder=False)
         self.n_rows_seen_ = n_rows
         self._forget_rows(first)
         self._record_step(time.perf_counter() - begin, rho, bound)

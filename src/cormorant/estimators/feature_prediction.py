@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.estimators.feature_inputs import to_table
+from cormorant.estimators.misplaced import ADVICE_ON_FEATURES, refuse_misplaced
 from cormorant.inference.features.predictive import (
     FeaturePosterior,
     RowPrediction,
@@ -47,8 +48,9 @@ class FeaturePredictionMixin(TransformerMixin):  # which sees to `set_output` of
         check_is_fitted(self)
         return to_table(self, X, mask, self.likelihood, reset=False)
 
-    def transform(self, X: Any, *, mask: Any = None) -> np.ndarray:
-        """P(z = 1) of each row, rows x features."""
+    def transform(self, X: Any, *, mask: Any = None, **misplaced: Any) -> np.ndarray:
+        """P(z = 1) of each row, rows x features. Arguments that only models of counts have are refused."""
+        refuse_misplaced(self, "transform", misplaced, ADVICE_ON_FEATURES)
         return self._predict(self._table(X, mask)).probability
 
     def inverse_transform(self, X: Any) -> np.ndarray:

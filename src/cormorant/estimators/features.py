@@ -20,6 +20,7 @@ from cormorant.estimators.feature_parameters import FIRST, check_parameters, giv
 from cormorant.estimators.feature_prediction import FeaturePredictionMixin
 from cormorant.estimators.feature_storage import FeatureStorageMixin
 from cormorant.estimators.fitted import warn_if_truncated
+from cormorant.estimators.misplaced import ADVICE_ON_FEATURES, refuse_misplaced
 from cormorant.estimators.parameters import make_generator
 from cormorant.estimators.progress import bars_of
 from cormorant.inference import fit as loop
@@ -89,7 +90,7 @@ class FeatureModel(
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None, **misplaced: Any) -> Self:
         """Fit the model to a matrix.
 
         Args:
@@ -97,7 +98,9 @@ class FeatureModel(
                 NaN marks an entry that is missing.
             y: Ignored; scikit-learn's pipelines pass it.
             mask: Rows x columns, true (or nonzero) at further entries to treat as missing.
+            **misplaced: Refused: what models of counts take, such as `covariates`, and parameters of the model.
         """
+        refuse_misplaced(self, "fit", misplaced, ADVICE_ON_FEATURES)
         self._check_parameters()
         table = to_table(self, X, mask, self.likelihood, reset=True)
         self.row_names_, self.column_names_ = _names(X)
@@ -274,7 +277,8 @@ class BetaBernoulliFeatures(FeatureModel):
         patience: Passes without an improvement before structured inference stops.
         callbacks: Functions called with (info, state) after every pass or sweep.
         random_state: Seed, for results that repeat.
-        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        n_jobs: Threads, of `fit` and of whatever is asked of the fitted model: None is one, -1 every core that the
+            process may use, -2 all but one. It may change at any time (`set_params`); the results do not depend on it.
         verbose: Whether to show a progress bar.
 
     Attributes:

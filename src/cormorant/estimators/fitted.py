@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cormorant.backends.select import select_backend
 from cormorant.estimators.chains import Sampled, counterparts, pooled, sampled_correlation
 from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.effects import Effects, effect_draws, effects_given_locations, effects_of_draws
@@ -59,6 +60,7 @@ class FittedMixin:
 
     if TYPE_CHECKING:
         n_components: int
+        n_jobs: int | None
         callbacks: Sequence[Callback]
         model: ClassVar[PoissonFactorization]
         _has_bound: Any
@@ -84,7 +86,7 @@ class FittedMixin:
             kept = memory.reorder(order).with_unused(self.n_components) if isinstance(memory, Statistics) else None
             state = State(g, kept, state.n_steps)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
-        self._state, self._globals, self._fitted_scheme = state, g, scheme.solver
+        self._state, self._globals = state, g
         self._set_samples(scheme, chains)
         self.diagnostics_ = {} if sampled is None else sampled.diagnostics
         self.traces_ = [] if sampled is None else sampled.traces
@@ -106,9 +108,19 @@ class FittedMixin:
     def _set_samples(self, scheme: Scheme, chains: list[list[Sample]]) -> None:
         """What only a sampler gives; without samples, predictions are made from the one set of globals."""
         self.samples_ = chains
-        self._posterior: Posterior = PointPosterior(scheme.solver, self._globals)
-        if chains and isinstance(scheme, Gibbs):
-            self._posterior = SampledPosterior(scheme, chains)
+        self._at_point = PointPosterior(scheme.solver, self._globals)
+        self._at_samples = SampledPosterior(scheme, chains) if chains and isinstance(scheme, Gibbs) else None
+
+    @property
+    def _point_posterior(self) -> PointPosterior:
+        """The one set of globals, with as many threads as `n_jobs` now says: it may be another than that of the fit."""
+        return self._at_point.on(select_backend(self.n_jobs))
+
+    @property
+    def _posterior(self) -> Posterior:
+        """What predictions are made from, with as many threads as `n_jobs` now says."""
+        posterior = self._at_samples or self._at_point
+        return posterior.on(select_backend(self.n_jobs))
 
     def _set_correlation(self, kernel: Kernel) -> None:
         """rho of the locations or, where they were sampled, its mean over the samples, with an interval."""

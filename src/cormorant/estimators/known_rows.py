@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,14 +20,6 @@ class CovariatesMixin:
         sigma_g2: float
 
     _encoding: Encoding | None = None  # of the covariates of the rows, where they have any
-
-    def _refuse_misplaced(self, misplaced: dict[str, Any]) -> None:
-        """Arguments that `fit` does not have; a formula, which is a parameter, is often given beside its covariates."""
-        for name, value in misplaced.items():
-            said = f"{type(self).__name__}.fit() has no argument {name!r}"
-            if name in inspect.signature(type(self)).parameters:
-                said += f"; it is a parameter of the model: {type(self).__name__}({name}={value!r}).fit(...)"
-            raise TypeError(f"{said}.")
 
     def _learn_encoding(self, covariates: Any, counts: Counts, first: bool, more_to_come: bool = False) -> None:
         """Remember how covariates are coded; a fit that goes on codes them as it began to."""

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cormorant._version import __version__
+from cormorant.backends.compiled import single_blas_thread
 from cormorant.estimators import stored_samples
 from cormorant.estimators.chains import Sampled
 from cormorant.estimators.covariates import Encoding
@@ -134,7 +135,9 @@ def load(path: str | Path) -> Any:
     folder = Path(path)
     document = _read_json(folder)
     try:
-        return _rebuild(document, _read_arrays(folder, document["arrays_sha256"]))
+        arrays = _read_arrays(folder, document["arrays_sha256"])
+        with single_blas_thread():
+            return _rebuild(document, arrays)
     except ModelFileError:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -13,7 +13,7 @@ from cormorant.backends.compiled import single_blas_thread
 from cormorant.data import Counts, split_entries
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.parameters import check_count
-from cormorant.inference.predictive import column_probabilities, infer, log_likelihood
+from cormorant.inference.predictive import column_probabilities, log_likelihood
 from cormorant.inference.rows import Rows
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ class PredictionMixin(TransformerMixin):
 
     if TYPE_CHECKING:
         model: ClassVar[Any]
-        _globals: Any
-        _fitted_scheme: Any
+        _point_posterior: Any
         _posterior: Any
         _theta: Any
         components_: np.ndarray
@@ -44,7 +43,7 @@ class PredictionMixin(TransformerMixin):
         """
         rows = self._rows(X, exposure, mask, covariates)
         with single_blas_thread():
-            found = infer(self._fitted_scheme, self._globals, rows, return_std)
+            found = self._point_posterior.moments(rows, return_std)
         return (found.mean, np.sqrt(found.variance)) if found.variance is not None else found.mean
 
     def inverse_transform(self, X: Any) -> np.ndarray:

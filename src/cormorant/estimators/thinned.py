@@ -19,6 +19,7 @@ from cormorant.estimators.effects import Effects, effects_of_draws
 from cormorant.estimators.fitted import count_used, shares, warn_if_truncated
 from cormorant.estimators.inputs import to_counts, to_rows
 from cormorant.estimators.known_rows import CovariatesMixin
+from cormorant.estimators.misplaced import refuse_misplaced
 from cormorant.estimators.parameters import Chains, check_callbacks, check_count, check_number, make_generator
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import bars_of
@@ -61,7 +62,8 @@ class ThinnedPoissonFactorization(
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest.
         callbacks: Functions called with (info, state) after every epoch of a start and every sweep.
         random_state: Seed, for results that repeat.
-        n_jobs: Threads: None is one, -1 every core. The results do not depend on it.
+        n_jobs: Threads, of `fit` and of whatever is asked of the fitted model: None is one, -1 every core that the
+            process may use, -2 all but one. It may change at any time (`set_params`); the results do not depend on it.
         verbose: Whether to show a progress bar.
 
     Attributes:
@@ -143,7 +145,7 @@ class ThinnedPoissonFactorization(
             exposure: Known size factor of each row.
             **misplaced: Refused: parameters of the model, such as `formula`, belong to the constructor.
         """
-        self._refuse_misplaced(misplaced)
+        refuse_misplaced(self, "fit", misplaced)
         self._check_parameters()
         counts = to_counts(self, X, reset=True)
         self._learn_encoding(covariates, counts, first=True)

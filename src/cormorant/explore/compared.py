@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cormorant.estimators.chains import interval_of
+
 LEVELS = np.linspace(0, 1, 101)  # of the quantiles of row totals
-INTERVAL = (0.05, 0.95)  # low and high
+LEVEL = 0.9  # of the intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class PredictiveCheck:
 
 def compared(names: dict[str, Any], observed: np.ndarray, replicated: np.ndarray) -> pd.DataFrame:
     """A line a quantity; replicates are rows of ``replicated``."""
-    low, high = np.quantile(replicated, INTERVAL, axis=0, method="weibull")  # as `chains.with_interval` has them
+    low, high = interval_of(replicated, LEVEL)
     tail = (replicated > observed).mean(axis=0) + (replicated == observed).mean(axis=0) / 2
     compared = {"observed": observed, "replicated": replicated.mean(axis=0), "low": low, "high": high, "tail": tail}
     return pd.DataFrame({**names, **compared})

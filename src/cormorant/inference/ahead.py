@@ -25,7 +25,7 @@ from cormorant.inference.state import Hyperparameters
 from cormorant.models.cnpf import MODELS
 
 PATIENCE = 60.0  # seconds to wait for the other process at most
-# What a chain calls, one function of each file: where a file has changed, all of its functions are compiled again.
+# What a chain calls, one function of each file: some of the files are used without a chain, too.
 CALLED: Any = (scanning.scan, sampling._draw_tables, stacks._draw, logistic.negative_binomial)
 
 

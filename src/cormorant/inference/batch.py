@@ -71,12 +71,11 @@ class Batch:
         """Number of counts before each entry, and at the end that of all."""
         return np.concatenate([[0], np.cumsum(self.whole_counts)])
 
-    def log_rate(self, atoms: np.ndarray) -> np.ndarray:
-        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components."""
-        return self.log_rate_of(atoms.sum(axis=0), atoms)
-
     def log_rate_of(self, total: np.ndarray, atoms: np.ndarray | None) -> np.ndarray:
-        """The same where the sum of each atom is known: the atoms are needed only where entries are missing."""
+        """Log of e_u A_k, where A_k leaves out the entries that are missing: per component, or rows x components.
+
+        ``total`` is the sum of each atom; the atoms themselves are needed only where entries are missing.
+        """
         rate = total
         if self.missing is not None:
             assert atoms is not None  # they are never summed out where entries are missing

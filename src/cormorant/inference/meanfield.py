@@ -220,7 +220,7 @@ class MeanField(Variational):
         """Coordinate ascent over one block of rows: f, the rate of q(x), then phi and the shape of q(x)."""
         weights = view.globals.weights
         problem = PointProblem(view.design, self.model.link, weights, self.backend)
-        exposed = np.exp(batch.log_rate(view.atom_mean))
+        exposed = np.exp(view.log_rate(batch))
 
         def allocate(point: Point, n: np.ndarray, sweeps: int, zero_order: bool = False) -> Solution:
             rate = np.exp(-point.log_r) + exposed

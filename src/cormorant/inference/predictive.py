@@ -9,8 +9,8 @@ one, and the probability that a row's next count falls in a column is the mean o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from cormorant.inference.batch import Batch
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.moves import MetropolisField, RowDraws, Visit
 from cormorant.inference.polya_gamma import PolyaGammaField
-from cormorant.inference.prior import WIDE_LEVEL
+from cormorant.inference.prepared import Once, Prepared, prepare
 from cormorant.inference.rows import LARGEST_BLOCK, SMALLEST_BLOCK, Rows
-from cormorant.inference.samples import Sample, in_use
+from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import RowSolver
 from cormorant.inference.sharing import ScanCounts, ShareCounts
 from cormorant.inference.state import Globals, RowPosterior
@@ -39,14 +39,18 @@ class Posterior(Protocol):
         """What does the work."""
         ...
 
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work, such as one with more threads."""
+        ...
+
     def pairs(self, rows: Rows) -> Pairs:
         """The pairs (q, atoms) of these rows."""
         ...
 
 
-def infer(solver: RowSolver, g: Globals, rows: Rows, want_variance: bool = False) -> RowPosterior:
-    """E x (and Var x) of every row with the globals held fixed."""
-    view = solver.view(g)
+def infer(solver: RowSolver, g: Globals, rows: Rows, want_variance: bool = False, view: Any = None) -> RowPosterior:
+    """E x (and Var x) of every row with the globals held fixed; their ``view``, if it is at hand."""
+    view = solver.view(g) if view is None else view
     mean = np.empty((rows.n_rows, g.n_components))
     variance = np.empty_like(mean) if want_variance else None
 
@@ -67,15 +71,25 @@ class PointPosterior:
 
     solver: RowSolver
     globals: Globals
+    _view: Once = field(default_factory=Once, init=False, repr=False, compare=False)
 
     @property
     def backend(self) -> Backend:
         """What does the work."""
         return self.solver.backend
 
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
+        return _handed_on(self, replace(self, solver=self.solver.on(backend)), "_view")
+
+    def moments(self, rows: Rows, want_variance: bool = False) -> RowPosterior:
+        """E x (and Var x) of every row."""
+        view = self._view(lambda: self.solver.view(self.globals))
+        return infer(self.solver, self.globals, rows, want_variance, view)
+
     def pairs(self, rows: Rows) -> Pairs:
         """One pair."""
-        x = infer(self.solver, self.globals, rows).mean
+        x = self.moments(rows).mean
         empty = np.flatnonzero(np.diff(rows.counts.indptr) == 0)
         if len(empty):  # as much work as many rows
             x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
@@ -97,36 +111,35 @@ class SampledPosterior:
     burn_in: int = 12  # sweeps of a row before the first sample of a chain
     sweeps: int = 6  # sweeps at each sample; all but the first are averaged
     seed: int = 0
+    _prepared: Once = field(default_factory=Once, init=False, repr=False, compare=False)
 
     @property
     def backend(self) -> Backend:
         """What does the work."""
         return self.gibbs.backend
 
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
+        return _handed_on(self, replace(self, gibbs=replace(self.gibbs, backend=backend)), "_prepared")
+
     def pairs(self, rows: Rows) -> Pairs:
         """A pair a sample, of the components that its chain has in use."""
         groups, empty = self._groups(rows)
         of_empty = rows.take(empty).covariates
-        for chain in self.chains:
-            used, dropped = in_use(chain), self.burn_in
+        chains: list[list[Prepared]] = self._prepared(lambda: prepare(self.gibbs, self.chains))
+        for chain in chains:
+            dropped = self.burn_in
             for group in groups:
                 group.forget()
             for sample in chain:
-                whole = sample.globals.reorder(used)
-                g = self._for_parts(whole)
-                atoms, design = g.atom_mean, self.gibbs.solver.design(g)
-                q = np.empty((rows.n_rows, g.n_components))
-                if len(empty):  # as much work as many rows
-                    q[empty] = self.gibbs.solver.prior_mean(whole, of_empty)
+                atoms = sample.atoms
+                q = np.empty((rows.n_rows, len(sample.scale)))
+                if len(empty):
+                    q[empty] = sample.prior_mean(self.gibbs.solver, of_empty)
                 for group in groups:
-                    view = Visit(g, group.count, atoms.sum(axis=0), design, group.rng, atoms, ids=group.ids, sums=False)
-                    q[group.rows] = self._sweep(view, group, dropped + 1)
+                    q[group.rows] = self._sweep(group.visit(sample, atoms), group, dropped + 1)
                 dropped = 0
-                yield q / (q @ atoms.sum(axis=0))[:, None], atoms
-
-    def _for_parts(self, g: Globals) -> Globals:
-        """The globals as a row sees them that may be shown in part."""
-        return replace(g, hyper=replace(g.hyper, sigma_m2=WIDE_LEVEL)) if self.gibbs.learns_sigma_m2 else g
+                yield q / (q @ sample.scale)[:, None], atoms
 
     def _groups(self, rows: Rows) -> tuple[list[Group], np.ndarray]:
         """Rows whose counts are drawn one by one, rows with so many of a column that they are not, and empty rows."""
@@ -144,7 +157,7 @@ class SampledPosterior:
             if len(index):
                 batch = rows.batch(index, self.gibbs.dtype)
                 ids = self.backend.sampling.content_ids(batch.indptr, batch.indices, batch.whole_counts)
-                groups.append(Group(index, batch, ids, count, np.random.default_rng(self.seed)))
+                groups.append(Group.of(index, batch, ids, count, np.random.default_rng(self.seed)))
         return groups, np.flatnonzero(entries == 0)
 
     def _sweep(self, view: Visit, group: Group, dropped: int) -> np.ndarray:
@@ -169,15 +182,36 @@ class Group:
     """New rows that are drawn alike, and where their chains are."""
 
     rows: np.ndarray
-    batch: Batch
+    batch: Batch  # whose columns are numbered among ``columns``
+    columns: Any  # those that the rows show: most work on one row would be on the others
     ids: np.ndarray
     count: ShareCounts
     rng: np.random.Generator  # of its own: that there are other rows beside it changes nothing
     draws: RowDraws | None = None
 
+    @classmethod
+    def of(cls, rows: np.ndarray, batch: Batch, ids: np.ndarray, count: ShareCounts, rng: np.random.Generator) -> Group:
+        """Rows at their start; where entries are missing, every column matters."""
+        if batch.missing is not None:
+            return cls(rows, batch, slice(None), ids, count, rng)
+        columns, places = np.unique(batch.indices, return_inverse=True)
+        batch = replace(batch, indices=places.astype(batch.indices.dtype), n_columns=len(columns))
+        return cls(rows, batch, columns, ids, count, rng)
+
+    def visit(self, sample: Prepared, atoms: np.ndarray) -> Visit:
+        """What the rows need of a sample."""
+        g, shown = sample.globals, atoms[self.columns]
+        return Visit(g, self.count, sample.scale, sample.design, self.rng, shown, ids=self.ids, sums=False)
+
     def forget(self) -> None:
         """Begin afresh."""
         self.draws = None
+
+
+def _handed_on(old: Any, new: Any, name: str) -> Any:
+    """The new one, with what the old one has prepared."""
+    object.__setattr__(new, name, getattr(old, name))
+    return new
 
 
 def log_likelihood(posterior: Posterior, observed: Rows, test: Counts) -> float:

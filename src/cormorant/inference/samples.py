@@ -41,9 +41,27 @@ class Sample:
         return replace(self.rest, atom_shape=self.rest.hyper.a0 + self.counts.toarray())
 
     @property
+    def atom_mean(self) -> np.ndarray:
+        """E a, columns x components: that of `globals`, in one array."""
+        atoms = self.counts.toarray()
+        atoms += self.rest.hyper.a0
+        atoms /= self.rest.atom_rate
+        return atoms
+
+    @property
     def n_components(self) -> int:
         """Number of components."""
         return self.counts.shape[1]
+
+    def only(self, used: np.ndarray) -> Sample:
+        """The same with these components alone, in rising order; the others hold nothing, so the counts are shared."""
+        if len(used) == self.n_components:
+            return self
+        places = np.zeros(self.n_components, self.counts.indices.dtype)
+        places[used] = np.arange(len(used))
+        c = self.counts
+        counts = sparse.csr_matrix((c.data, places[c.indices], c.indptr), shape=(c.shape[0], len(used)))
+        return Sample(counts, self.rest.reorder(used))
 
     def with_unused(self, model: PoissonFactorization, n_components: int) -> Sample:
         """The same with components added that hold nothing, where a chain had fewer than others."""

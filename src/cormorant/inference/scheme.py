@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -33,6 +34,11 @@ class Variational:
         """Rows are predicted as they are fitted."""
         return self
 
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
+        scheme: Any = self  # each is a frozen dataclass
+        return replace(scheme, backend=backend)
+
     def visit(self, state: State) -> Any:
         """What a pass over the rows needs of the state."""
         return self.view(state.globals)
@@ -44,6 +50,10 @@ class RowSolver(Protocol):
     @property
     def backend(self) -> Backend:
         """What does the work."""
+        ...
+
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
         ...
 
     @property

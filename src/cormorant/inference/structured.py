@@ -15,6 +15,7 @@ whose prior is flat, frees the normaliser (`models.cnpf`). Every row that it is 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
@@ -63,7 +64,16 @@ class View:
     design: Design
     padded: np.ndarray  # exp(E log a) (zero-order: E a), each column's largest taken out, and zeros (`vectors.pad`)
     log_top: np.ndarray  # the logarithms of those
-    atom_mean: np.ndarray
+    atom_total: np.ndarray  # A_k
+
+    @cached_property
+    def atom_mean(self) -> np.ndarray:
+        """E a, which is wanted only where entries are missing."""
+        return self.globals.atom_mean
+
+    def log_rate(self, batch: Batch) -> np.ndarray:
+        """Log of e_u A_k, as these rows looked."""
+        return batch.log_rate_of(self.atom_total, None if batch.missing is None else self.atom_mean)
 
     @property
     def atoms(self) -> np.ndarray:
@@ -131,7 +141,7 @@ class Structured(Variational):
         log_top = log_atoms.max(axis=1)
         least = 0.5 * np.log(np.finfo(self.dtype).tiny)
         atoms = np.exp(np.maximum(log_atoms - log_top[:, None], least))
-        return View(g, self.design(g), pad(atoms, self.dtype), log_top, g.atom_mean)
+        return View(g, self.design(g), pad(atoms, self.dtype), log_top, g.atom_total)
 
     def design(self, g: Globals) -> Design:
         """g_k = (sigma phi(l_k), 1), less the parts that this model lacks."""
@@ -142,7 +152,7 @@ class Structured(Variational):
     def _problem(self, view: View, batch: Batch) -> FieldProblem:
         """The field step of a block of rows."""
         design = view.design.given(batch.covariates, view.globals.coefficients)
-        weights, log_rate = view.globals.weights, batch.log_rate(view.atom_mean)
+        weights, log_rate = view.globals.weights, view.log_rate(batch)
         dtype = precision_of(batch.row_totals.max(initial=0.0) + weights.sum()) if self.zero_order else np.float64
         return FieldProblem(design, self.link, weights, log_rate, self.backend, dtype)
 

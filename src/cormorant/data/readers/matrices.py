@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from cormorant.data.readers.long_tables import has_triples, has_triples_of_count
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MATRIX_SUFFIXES = (".npy", *DELIMITERS)
+HEAD = 1000  # lines that are looked at first, where triples are to be told from matrices
 
 
 def read_matrix(path: str | PathLike[str]) -> Matrix:
@@ -30,7 +32,27 @@ def read_matrix(path: str | PathLike[str]) -> Matrix:
     path = Path(path)
     if path.suffix not in MATRIX_SUFFIXES:
         raise DataError(f"A matrix is read from {', '.join(MATRIX_SUFFIXES)}; got the name {path.name!r}.")
-    found = _read_npy(path) if path.suffix == ".npy" else _read_table(path, DELIMITERS[path.suffix])
+    return _checked(_read_npy(path) if path.suffix == ".npy" else _read_table(path), path)
+
+
+def read_matrix_of_counts(path: Path) -> Matrix | None:
+    """A table as `read_matrix` reads it, if its numbers are counts; None if it holds triples of them.
+
+    Those `read` reads, whose rule takes more for triples. It is the first lines that tell, as a rule: no later ones can
+    make a matrix of what these have shown to be triples, and a long table is not gone through twice.
+    """
+    parsed = _parsed(path, HEAD)
+    if not parsed.has_triples_of_counts and len(parsed.table) == HEAD:  # there may be more
+        parsed = _parsed(path)
+    return None if parsed.has_triples_of_counts else _checked(_matrix(parsed, path), path)
+
+
+def has_header(path: Path) -> bool:
+    """Whether the first line of a table names its columns."""
+    return not _are_entries(_first_line(path))
+
+
+def _checked(found: Matrix, path: Path) -> Matrix:
     if 0 in found.shape:
         raise DataError(f"{path} must hold a matrix with rows and columns; it has shape {found.shape}.")
     if np.isinf(found.values).any():
@@ -74,42 +96,56 @@ def _read_npy(path: Path) -> Matrix:
     return Matrix(values.astype(np.float64))
 
 
-def triples_of_counts(path: Path) -> dict[str, Any] | None:
-    """Options of `read` for a table of triples, its numbers being counts; None if it is a matrix."""
-    table, first, header = _parsed(path, DELIMITERS[path.suffix])
-    titles = None if header is None else first
-    is_long = table.shape[1] > 1 and has_triples_of_counts(table, titles)
-    return {"header": header is not None} if is_long else None
+@dataclass(frozen=True)
+class Parsed:
+    """A table, or its first lines."""
+
+    table: Any  # a data frame
+    titles: list[str] | None  # its first line, if that names the columns
+
+    @property
+    def has_triples_of_counts(self) -> bool:
+        """Whether there is a triple a line, if the numbers are counts."""
+        return self.table.shape[1] > 1 and has_triples_of_counts(self.table, self.titles)
 
 
-def _parsed(path: Path, delimiter: str) -> tuple[Any, list[str], int | None]:
-    """A table as a data frame, its first line, and which line its header is (None: there is none)."""
+def _first_line(path: Path) -> list[str]:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        return next(csv.reader(lines, delimiter=DELIMITERS[path.suffix]), [])
+
+
+def _parsed(path: Path, n_lines: int | None = None) -> Parsed:
     import pandas as pd
 
+    options: Any = {"sep": DELIMITERS[path.suffix], "encoding": "utf-8-sig", "float_precision": "round_trip"}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            first = next(csv.reader(lines, delimiter=delimiter), [])
-        header = None if _are_entries(first) else 0
-        options: Any = {"sep": delimiter, "header": header, "encoding": "utf-8-sig", "float_precision": "round_trip"}
-        return pd.read_csv(path, **options), first, header
+        first = _first_line(path)
+        titles = None if _are_entries(first) else first
+        return Parsed(pd.read_csv(path, header=None if titles is None else 0, nrows=n_lines, **options), titles)
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise DataError(f"{path} must be a table with a line a row; it could not be read: {error}.") from None
 
 
-def _read_table(path: Path, delimiter: str) -> Matrix:
-    table, first, header = _parsed(path, delimiter)
+def _read_table(path: Path) -> Matrix:
+    parsed = _parsed(path)
+    n_columns = parsed.table.shape[1]
+    if not parsed.table.empty and n_columns > 2 and has_triples(parsed.table, parsed.titles, path):
+        return matrix_of_triples(path, DELIMITERS[path.suffix], None if parsed.titles is None else 0, n_columns)
+    return _matrix(parsed, path)
+
+
+def _matrix(parsed: Parsed, path: Path) -> Matrix:
+    table, titles = parsed.table, parsed.titles
     if table.empty:
         raise DataError(f"{path} must hold a matrix with rows and columns; it has shape {table.shape}.")
-    if table.shape[1] > 2 and has_triples(table, None if header is None else first, path):
-        return matrix_of_triples(path, delimiter, header, table.shape[1])
     row_names = None
-    if not is_numeric(table.iloc[:, 0]) or (header == 0 and not first[0].strip()):
+    if not is_numeric(table.iloc[:, 0]) or (titles is not None and not titles[0].strip()):
         row_names, table = table.iloc[:, 0].astype(str), table.iloc[:, 1:]
     if wrong := [str(name) for name in table.columns if not is_numeric(table[name])]:
         raise DataError(
             f"{path} must have numbers in all columns but the first, which may name the rows; {wrong[0]!r} has others."
         )
-    names = None if header is None else [str(name) for name in table.columns]
+    names = None if titles is None else [str(name) for name in table.columns]
     values = table.to_numpy(dtype=np.float64)
     return Matrix(values, checked_names(row_names, len(values), "row"), checked_names(names, values.shape[1], "column"))
 
