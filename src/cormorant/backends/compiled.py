@@ -45,15 +45,25 @@ def keeping(**options: Any) -> Any:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            kept = njit(cache=True, **options)(function)
-            if kept is not function:  # with NUMBA_DISABLE_JIT it is
-                kept._cache._cache_file._source_stamp = digest_of(Path(function.__code__.co_filename).parent)
-            return kept
+            return _stamped(njit(cache=True, **options)(function), function)
         except RuntimeError as error:
             logger.info("%s: it is compiled in every process; let NUMBA_CACHE_DIR be a folder to write to", error)
             return njit(**options)(function)
 
     return decorate
+
+
+def _stamped(kept: Any, function: Callable[..., Any]) -> Any:
+    """With the whole folder in place of the function's own file in the stamp by which Numba knows old code."""
+    file = cache_file(kept)
+    if hasattr(file, "_source_stamp"):
+        file._source_stamp = digest_of(Path(function.__code__.co_filename).parent)
+    return kept
+
+
+def cache_file(kept: Any) -> Any:
+    """What Numba keeps of a function on disk; None where it keeps nothing, or another Numba keeps it otherwise."""
+    return getattr(getattr(kept, "_cache", None), "_cache_file", None)
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cormorant.backends import logistic, sampling, scanning, stacks
-from cormorant.backends.compiled import resolve_jobs
+from cormorant.backends.compiled import cache_file, resolve_jobs
 from cormorant.backends.select import select_backend
 from cormorant.data.convert import as_counts
 from cormorant.inference.gibbs import Gibbs
@@ -68,9 +68,10 @@ def is_kept(function: Any) -> bool:
     Numba asks its index itself, since the files of an older version stay where they are: to it, an index of another
     Numba or of other source is empty. Where nothing is ever kept, nothing could be compiled ahead.
     """
-    if function.signatures or function.stats.cache_path is None:
+    file = cache_file(function)
+    if function.signatures or function.stats.cache_path is None or file is None:
         return True
-    return bool(function._cache._cache_file._load_index())
+    return bool(file._load_index())
 
 
 def sweep() -> None:
