@@ -2,7 +2,7 @@
 
 Numba keeps what it compiled of a function until the function's own file changes. What is compiled into these functions
 from `random`, `search`, `vectors` and `logistic` is not looked at: a change there needs a change here (this number
-will do): 10.
+will do): 11.
 """
 
 from __future__ import annotations
@@ -183,14 +183,16 @@ class Sampling:
         """
         is_fresh = z is None
         z, ids = np.empty(offsets[-1], np.uint16) if is_fresh else z, _ids(ids, len(n))
-        shared = CountTable.empty(0, n.shape[1]) if table is None else table
-        read = shared.cells if atoms is None else pad(atoms, np.float32)
-        of = (read, np.float32(a0), shared.cells, shared.totals, a0 * len(read))
+        learned = CountTable.empty(0, n.shape[1]) if table is None or is_fresh else table
+        read, divisor = (learned.cells, a0 * len(learned.cells)) if atoms is None else (pad(atoms, np.float32), 1.0)
+        of = (read, np.float32(a0), learned.cells, learned.totals, divisor)
 
         def work(first, last):
             scanning.scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, *of, n, seed, ids)
 
-        self.threads.over_rows(work, indptr) if table is None else work(0, len(n))
+        self.threads.over_rows(work, indptr) if learned is not table else work(0, len(n))
+        if table is not None and is_fresh:
+            table.add(np.repeat(indices, np.diff(offsets)), z)
         return z
 
     def gammas(self, shape, seed, ids=None):
