@@ -16,7 +16,7 @@ from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.logistic import exp_negative, log_positive
 from cormorant.backends.scanning import CountTable
 from cormorant.backends.search import ZERO, find, room, sum_up
-from cormorant.backends.vectors import pad
+from cormorant.backends.vectors import aligned, pad
 
 TOGETHER = 16  # entries of a row whose sums are made at a time
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
@@ -188,7 +188,8 @@ class Sampling:
         of = (read, np.float32(a0), learned.cells, learned.totals, divisor)
 
         def work(first, last):
-            scanning.scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, *of, n, seed, ids)
+            room = aligned((2, read.shape[1]), np.float32)
+            scanning.scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, *of, n, seed, ids, room)
 
         self.threads.over_rows(work, indptr) if learned is not table else work(0, len(n))
         if table is not None and is_fresh:

@@ -14,7 +14,7 @@ import numpy as np
 from cormorant.backends import random
 from cormorant.backends.compiled import compiled, inlined
 from cormorant.backends.search import ZERO, fetch, redraw
-from cormorant.backends.vectors import padded
+from cormorant.backends.vectors import aligned, padded
 
 LARGEST = 2**24  # counts of a column: up to here whole numbers are exact in single precision
 AHEAD = 2  # entries between asking for their column of the table and needing it
@@ -32,7 +32,7 @@ class CountTable:
     @classmethod
     def empty(cls, n_columns: int, n_components: int) -> CountTable:
         """No counts yet."""
-        return cls(np.zeros((n_columns, padded(n_components)), np.float32), np.zeros(n_components))
+        return cls(aligned((n_columns, padded(n_components)), np.float32), np.zeros(n_components))
 
     @classmethod
     def of(cls, counts: np.ndarray) -> CountTable:
@@ -59,7 +59,9 @@ def _weight(w, n, factor, total):
 
 
 @compiled
-def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a, cells, totals, a_total, n, seed, ids):
+def scan(
+    first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a, cells, totals, a_total, n, seed, ids, room
+):
     """Count t of column i: p(z_t = k) ~ (w_k + n_uk) factor_uk (table_ik + a) / (totals_k + a_total).
 
     The table is that of the counts, which change as they go, or of atoms that stay (no ``cells``; the divisor is then
@@ -70,7 +72,7 @@ def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a
     """
     n_components, learns = n.shape[1], len(cells) > 0
     taken = np.float32(1 if learns else 0)
-    h, sums = np.zeros(table.shape[1], np.float32), np.zeros(table.shape[1], np.float32)
+    h, sums = room[0], room[1]
     near, scaled = np.empty((3, n_components), np.float32), np.empty(n_components)
     less, now, more = near[0], near[1], near[2]
     for u in range(first, last):

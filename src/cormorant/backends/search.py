@@ -17,11 +17,10 @@ from numba.core import cgutils, types
 
 from cormorant.backends.compiled import inlined, instruction
 from cormorant.backends.prefetch import prefetch
-from cormorant.backends.vectors import LANES, PLACES, SHORT, WORD, count, everywhere, load, store, vectors, zeros
+from cormorant.backends.vectors import EXACT, LANES, PLACES, SHORT, WORD, count, everywhere, load, store, vectors, zeros
 
 ZERO = np.float32(0)
 BITS = ir.IntType(LANES)
-EXACT = ("nsz",)  # not to be made one with what follows, as Numba else allows: a0 would be rounded beside a count
 
 
 @inlined
