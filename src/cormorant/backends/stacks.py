@@ -14,9 +14,10 @@ import math
 
 import numpy as np
 
-from cormorant.backends import random, vectors
+from cormorant.backends import random
 from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.logistic import log_positive
+from cormorant.backends.vectors import subtract
 
 LANES = 64
 TILE = 16  # entries turned round at a time, so that what is written stays in the nearest cache
@@ -31,12 +32,6 @@ def pack_products(first, last, a, out):
             for q in range(p + 1):
                 out[u, i + q] = a[u, p] * a[u, q]
             i += p + 1
-
-
-@inner
-def _subtract(out, p, x, i, y, j, n):
-    """As `vectors.subtract`, and compiled once for all that call it."""
-    vectors.subtract(out, p, x, i, y, j, n)
 
 
 @inner
@@ -66,14 +61,15 @@ def _factor(size, a):
     """L L^T in place of the matrices; the diagonal holds 1 / L_pp."""
     for p in range(size):
         row = p * (p + 1) // 2
-        for q in range(p):
+        for q in range(p + 1):
             other = q * (q + 1) // 2
-            _subtract(a, row + q, a, row, a, other, q)
-            for lane in range(LANES):
-                a[row + q, lane] *= a[other + q, lane]
-        _subtract(a, row + p, a, row, a, row, p)
-        for lane in range(LANES):
-            a[row + p, lane] = 1.0 / math.sqrt(a[row + p, lane])
+            subtract(a, row + q, a, row, a, other, q)
+            if p == q:
+                for lane in range(LANES):
+                    a[row + q, lane] = 1.0 / math.sqrt(a[row + q, lane])
+            else:
+                for lane in range(LANES):
+                    a[row + q, lane] *= a[other + q, lane]
 
 
 @inner
@@ -81,7 +77,7 @@ def _forward(size, a, y):
     """L^-1 y in place of y."""
     for p in range(size):
         row = p * (p + 1) // 2
-        _subtract(y, p, a, row, y, 0, p)
+        subtract(y, p, a, row, y, 0, p)
         for lane in range(LANES):
             y[p, lane] *= a[row + p, lane]
 
@@ -94,7 +90,7 @@ def _backward(size, a, y):
         for lane in range(LANES):
             y[p, lane] *= a[row + p, lane]
         for q in range(p):
-            _subtract(y, q, a, row + q, y, p, 1)
+            subtract(y, q, a, row + q, y, p, 1)
 
 
 @inner
@@ -115,7 +111,7 @@ def _inverse(size, a, t):
         for q in range(p):
             for lane in range(LANES):
                 t[q * size + p, lane] = 0.0
-            _subtract(t, q * size + p, a, row + q, t, q * size + q, p - q)
+            subtract(t, q * size + p, a, row + q, t, q * size + q, p - q)
             for lane in range(LANES):
                 t[q * size + p, lane] *= a[row + p, lane]
         for lane in range(LANES):
@@ -125,7 +121,7 @@ def _inverse(size, a, t):
             entry = p * (p + 1) // 2 + q
             for lane in range(LANES):
                 a[entry, lane] = 0.0
-            _subtract(a, entry, t, p * size + p, t, q * size + p, size - p)
+            subtract(a, entry, t, p * size + p, t, q * size + p, size - p)
             for lane in range(LANES):
                 a[entry, lane] = -a[entry, lane]
 
@@ -164,7 +160,7 @@ def _log_densities(first, last, precision, linear, at, out):
             for lane in range(LANES):
                 y[q, lane] -= x[q, lane] / a[diagonal, lane]
             for p in range(q + 1, size):
-                _subtract(y, q, a, p * (p + 1) // 2 + q, x, p, 1)
+                subtract(y, q, a, p * (p + 1) // 2 + q, x, p, 1)
             for lane in range(LANES):
                 total[lane] -= 0.5 * y[q, lane] * y[q, lane]
         for lane in range(min(LANES, last - u)):
