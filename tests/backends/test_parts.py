@@ -89,16 +89,14 @@ TWINS = {
     sampling._draw_tables: numpy_sampling.tables,
     sampling._draw_polya_gammas: numpy_sampling.polya_gammas,
     sampling._content: numpy_sampling.content_ids,
+    scanning._weight: numpy_sampling.weight,
     scanning.scan: numpy_sampling.scan,
     search.room: np.zeros,
     search.fetch: nothing,
     search.sum_up: numpy_sampling.sum_up,
     search.find: numpy_sampling.find,
+    search.redraw: numpy_sampling.redraw,
     stacks.pack_products: packing.pack_products,
-    stacks._subtract_product: np.multiply,
-    stacks._subtract: np.einsum,
-    stacks._clear: np.zeros_like,
-    stacks._scale: np.multiply,
     stacks._load: np.transpose,
     stacks._store: np.transpose,
     stacks._factor: np.linalg.cholesky,
@@ -111,6 +109,7 @@ TWINS = {
     stacks._draw: numpy_sampling.proposals,
     vectors.dots: np.matmul,
     vectors.add_up: np.matmul,
+    vectors.subtract: np.einsum,
 }
 
 
@@ -190,6 +189,24 @@ def test_sums_and_searches(n_components):
         for target in np.concatenate([along, along[-1] * rng.random(100, np.float32)]):
             assert find(sums, 1, target) == numpy_sampling.find((down, along), target)
     assert not sums[0].any()
+
+
+@pytest.mark.parametrize("n_components", [1, 3, 16, 40])
+def test_a_search_after_two_have_changed(n_components):
+    """One component came, one has left, both or neither, and it may be the same: the count has left it."""
+    rng = np.random.default_rng(n_components)
+    table = vectors.pad(rng.integers(1, 4, (3, n_components)), np.float32)
+    h, kept = vectors.pad(rng.gamma(0.5, size=(1, n_components)), np.float32)[0], table.copy()
+    twins_h, sums, redraw = h.copy(), np.zeros_like(h), called(search.redraw)
+    for u in rng.random(400, np.float32):
+        came, left, i = rng.integers(-1, n_components, 2).astype(np.int32)[[0, 1, 1]]
+        changed = (came, np.float32(rng.gamma(0.5)), left, np.float32(rng.gamma(0.5)), np.float32(rng.integers(2)))
+        found = redraw(h, table, i % 3, np.float32(0.1), sums, u, *changed)
+        assert found == numpy_sampling.redraw(twins_h, table, i % 3, np.float32(0.1), u, *changed)
+        assert_array_equal(h, twins_h)
+    assert_array_equal(table, kept)
+    for each in ((0.0, 3.0, 0.7, 2.0), (1e-9, -1.0, 1.0, 1e-3), (0.5, 0.0, 1e-9, 1.0)):
+        assert scanning._weight(*each) == numpy_sampling.weight(*each)
 
 
 def test_asking_for_memory_changes_nothing():
@@ -305,15 +322,9 @@ class TestStacks:
     def test_along_the_lanes(self, dtype, tolerance):
         x, y, out = np.random.default_rng(6).normal(size=(3, 9, LANES)).astype(dtype)
         expected = out.astype(float)
-        called(stacks._subtract_product)(out[0], x[1], y[2])
-        expected[0] -= np.multiply(x[1], y[2])
-        for row, n in ((1, 0), (2, 1), (3, 4), (4, 6)):
-            called(stacks._subtract)(out[row], x, 2, y, 1, n)
+        for row, n in ((1, 0), (2, 1), (3, 4), (4, 6), (5, 7)):
+            called(vectors.subtract)(out, row, x, 2, y, 1, n)
             expected[row] -= np.einsum("rl,rl->l", x[2 : 2 + n], y[1 : 1 + n])
-        called(stacks._scale)(out[5], x[0])
-        expected[5] = np.multiply(expected[5], x[0])
-        called(stacks._clear)(out[6])
-        expected[6] = np.zeros_like(out[6])
         assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
     @PRECISIONS

@@ -116,6 +116,18 @@ def test_threads_change_nothing_for_new_rows():
     assert_array_equal(found[0][1], found[1][1])
 
 
+def test_a_tiny_a0_is_not_rounded_away_beside_the_count_that_leaves():
+    """One count alone, that all components want alike once it is out: 1 - 1 + a0, and not 1 + a0 - 1."""
+    z, n, table = np.zeros(1, np.uint16), np.array([[1.0, 0.0]]), CountTable.of(np.array([[1.0, 0.0]]))
+    found = []
+    for seed in range(2_000):
+        sampling.scan(np.array([0, 1]), np.zeros(1, np.int32), np.array([0, 1]), z, n, np.ones((1, 2)), np.ones(2),
+                      table, seed, None, 1e-9)  # fmt: skip
+        found.append(int(z[0]))
+    stays = np.mean(np.diff(found) == 0)
+    assert abs(stays - 0.5) < 4 * 0.5 / np.sqrt(len(found))
+
+
 def test_nothing_vanishes_in_single_precision():
     """Factors thirty orders of magnitude apart: the counts go where they should, and nothing overflows."""
     factor = np.array([[1e-40, 1e-10], [1e-30, 1e-60]])

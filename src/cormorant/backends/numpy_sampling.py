@@ -39,6 +39,21 @@ def find(sums, target):
     return int((down[:-1, lane] < reach).sum()) * LANES + lane
 
 
+def redraw(h, table, i, a, u, came, with_it, left, without_it, taken):
+    """The component at which the sums of h_k (table_ik + a) pass the share u of them all, after two have changed.
+
+    Changes h in place; -1 is no component.
+    """
+    column = table[i].copy()
+    if came >= 0:
+        h[came] = with_it
+    if left >= 0:
+        h[left] = without_it
+        column[left] -= taken
+    sums = sum_up(h * (column + a))
+    return find(sums, u * sums[1][-1])
+
+
 def choose(s, weights, is_chosen):
     """A component with probability in proportion to its weight, drawn until one is found that can be chosen."""
     sums = sum_up(weights)
@@ -81,6 +96,11 @@ def counts(indptr, indices, counts, x, atoms, seed, ids):
     return n, c
 
 
+def weight(w, n, factor, total):
+    """(w_k + n_uk) factor_uk / total, kept just visible."""
+    return np.maximum((w + n) * (factor / total), LEAST)
+
+
 def scan(indptr, indices, offsets, z, n, factor, w, table, seed, atoms, a0, ids):
     """Count t of column i in turn: p(z_t = k) ~ (w_k + n_uk) factor_uk (c_ik + a0) / (C_k + I a0), or ... a_ik.
 
@@ -102,7 +122,7 @@ def scan(indptr, indices, offsets, z, n, factor, w, table, seed, atoms, a0, ids)
                 if not is_fresh:
                     _move(n[u], table, indices[j], z[t], -1)
                 h = np.zeros((1, n_components), np.float32)
-                h[0] = np.maximum((w + n[u]) * (factor[u] / top / totals()), LEAST)
+                h[0] = weight(w, n[u], factor[u] / top, totals())
                 weights = pad(h)[0] * (columns[indices[j]] + np.float32(a0))
                 z[t] = choose(s, weights, lambda k: k < n_components)
                 _move(None if is_fresh else n[u], table, indices[j], z[t], 1)

@@ -11,7 +11,7 @@ from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.logistic import exp_negative, log_positive
 from cormorant.backends.scanning import CountTable
 from cormorant.backends.search import ZERO, find, room, sum_up
-from cormorant.backends.vectors import pad
+from cormorant.backends.vectors import aligned, pad
 
 TOGETHER = 16  # entries of a row whose sums are made at a time
 ONE_BY_ONE = 64  # entries above it are shared out by binomials, not count by count
@@ -178,14 +178,17 @@ class Sampling:
         """
         is_fresh = z is None
         z, ids = np.empty(offsets[-1], np.uint16) if is_fresh else z, _ids(ids, len(n))
-        shared = CountTable.empty(0, n.shape[1]) if table is None else table
-        read = shared.cells if atoms is None else pad(atoms, np.float32)
-        of = (read, np.float32(a0), shared.cells, shared.totals, a0 * len(read))
+        learned = CountTable.empty(0, n.shape[1]) if table is None or is_fresh else table
+        read, divisor = (learned.cells, a0 * len(learned.cells)) if atoms is None else (pad(atoms, np.float32), 1.0)
+        of = (read, np.float32(a0), learned.cells, learned.totals, divisor)
 
         def work(first, last):
-            scanning.scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, *of, n, seed, ids)
+            room = aligned((2, read.shape[1]), np.float32)
+            scanning.scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, *of, n, seed, ids, room)
 
-        self.threads.over_rows(work, indptr) if table is None else work(0, len(n))
+        self.threads.over_rows(work, indptr) if learned is not table else work(0, len(n))
+        if table is not None and is_fresh:
+            table.add(np.repeat(indices, np.diff(offsets)), z)
         return z
 
     def gammas(self, shape, seed, ids=None):

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cormorant.backends import random
-from cormorant.backends.compiled import compiled
-from cormorant.backends.search import fetch, find, room, sum_up
-from cormorant.backends.vectors import padded
+from cormorant.backends.compiled import compiled, inlined
+from cormorant.backends.search import ZERO, fetch, redraw
+from cormorant.backends.vectors import aligned, padded
 
 LARGEST = 2**24  # counts of a column: up to here whole numbers are exact in single precision
 AHEAD = 2  # entries between asking for their column of the table and needing it
+NOBODY = np.int32(-1)
 LEAST = 1e-18  # of a row's largest: what would vanish beside it is kept just visible
 
 
@@ -26,7 +27,7 @@ class CountTable:
     @classmethod
     def empty(cls, n_columns: int, n_components: int) -> CountTable:
         """No counts yet."""
-        return cls(np.zeros((n_columns, padded(n_components)), np.float32), np.zeros(n_components))
+        return cls(aligned((n_columns, padded(n_components)), np.float32), np.zeros(n_components))
 
     @classmethod
     def of(cls, counts: np.ndarray) -> CountTable:
@@ -35,56 +36,81 @@ class CountTable:
         new.cells[:, : counts.shape[1]], new.totals[:] = counts, counts.sum(axis=0)
         return new
 
+    def add(self, columns: np.ndarray, z: np.ndarray) -> None:
+        """Counts of these columns, each with its component."""
+        np.add.at(self.cells, (columns, z), 1)
+        self.totals[:] += np.bincount(z, minlength=len(self.totals))
+
     @property
     def counts(self) -> np.ndarray:
         """Columns x components, a copy."""
         return self.cells[:, : len(self.totals)].astype(np.float64)
 
 
+@inlined
+def _weight(w, n, factor, total):
+    """(w_k + n_uk) factor_uk / total."""
+    return max((w + n) * (factor / total), LEAST)
+
+
 @compiled
-def scan(first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a, cells, totals, a_total, n, seed, ids):
+def scan(
+    first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a, cells, totals, a_total, n, seed, ids, room
+):
     """Count t of column i: p(z_t = k) ~ (w_k + n_uk) factor_uk (table_ik + a) / (totals_k + a_total).
 
-    The table is that of the counts, which change as they go, or of atoms that stay (no ``cells``, no division). Fresh
-    counts have no component to leave; they are drawn given the n that the row comes with.
+    The table is that of the counts, which change as they go, or of atoms that stay (no ``cells``; the divisor is then
+    ``a_total``). Fresh counts have no component to leave; they are drawn given the n that the row comes with.
+
+    What a component would weigh with one count ``less`` or ``more`` is known before it is needed: the next count would
+    wait for the division.
     """
     n_components, learns = n.shape[1], len(cells) > 0
-    divides = learns and not is_fresh
-    h, sums = np.zeros((1, table.shape[1]), np.float32), room(1, table)
-    rest, scaled = np.empty(n_components), np.empty(n_components)
+    taken = np.float32(1 if learns else 0)
+    h, sums = room[0], room[1]
+    near, scaled = np.empty((3, n_components), np.float32), np.empty(n_components)
+    less, now, more = near[0], near[1], near[2]
     for u in range(first, last):
         s, top = random.stream(seed, ids[u]), 0.0
         for k in range(n_components):
-            rest[k] = factor[u, k] / (totals[k] + a_total) if divides else factor[u, k]
-            top = max(top, (w[k] + n[u, k]) * rest[k])
+            top = max(top, (w[k] + n[u, k]) * (factor[u, k] / (totals[k] + a_total)))
         for k in range(n_components):
-            rest[k], scaled[k] = rest[k] / top, factor[u, k] / top
-            h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
+            scaled[k] = factor[u, k] / top
+        for k in range(n_components):
+            less[k] = _weight(w[k], n[u, k] - 1, scaled[k], totals[k] - taken + a_total)
+        for k in range(n_components):
+            now[k] = _weight(w[k], n[u, k], scaled[k], totals[k] + a_total)
+        for k in range(n_components):
+            more[k] = _weight(w[k], n[u, k] + 1, scaled[k], totals[k] + taken + a_total)
+        for k in range(n_components):
+            h[k] = now[k]
+        came, left, with_it, without_it = NOBODY, NOBODY, ZERO, ZERO
         for j in range(indptr[u], indptr[u + 1]):
             i = indices[j]
             fetch(table, indices[min(j + AHEAD, len(indices) - 1)])
             for t in range(offsets[j], offsets[j + 1]):
                 if not is_fresh:
                     k = z[t]
+                    more[k], now[k] = now[k], less[k]
+                    left, without_it = np.int32(k), now[k]
                     n[u, k] -= 1
                     if learns:
-                        cells[i, k] -= 1
                         totals[k] -= 1
-                        rest[k] = scaled[k] / (totals[k] + a_total)
-                    h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
-                total = sum_up(h, 0, table, i, a, sums, 0)
+                    less[k] = _weight(w[k], n[u, k] - 1, scaled[k], totals[k] - taken + a_total)
                 k = n_components
                 while k >= n_components:  # once in millions a target is rounded into the zeros that fill a vector
-                    k = find(sums, 0, np.float32(random.uniform(s)) * total)
-                z[t] = k
+                    share = np.float32(random.uniform(s))
+                    k = redraw(h, table, i, a, sums, share, came, with_it, left, without_it, taken)
                 if learns:
+                    cells[i, z[t]] -= 1
                     cells[i, k] += 1
                     totals[k] += 1
+                z[t] = k
                 if not is_fresh:
+                    less[k], now[k] = now[k], more[k]
+                    came, with_it = np.int32(k), now[k]
                     n[u, k] += 1
-                    if learns:
-                        rest[k] = scaled[k] / (totals[k] + a_total)
-                    h[0, k] = max((w[k] + n[u, k]) * rest[k], LEAST)
+                    more[k] = _weight(w[k], n[u, k] + 1, scaled[k], totals[k] + taken + a_total)
         if is_fresh:
             for k in range(n_components):
                 n[u, k] = 0

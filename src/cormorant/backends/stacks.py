@@ -14,6 +14,7 @@ import numpy as np
 from cormorant.backends import random
 from cormorant.backends.compiled import Threads, compiled, inner
 from cormorant.backends.logistic import log_positive
+from cormorant.backends.vectors import subtract
 
 LANES = 64
 TILE = 16  # entries turned round at a time, so that what is written stays in the nearest cache
@@ -31,59 +32,25 @@ def pack_products(first, last, a, out):
 
 
 @inner
-def _subtract_product(out, x, y):
-    for lane in range(LANES):
-        out[lane] -= x[lane] * y[lane]
-
-
-@inner
-def _subtract(out, x, i, y, j, n):
-    """out -= x_i y_j + ... + x_(i+n-1) y_(j+n-1), along the lanes; four products for one visit to ``out``."""
-    r = 0
-    while r + 4 <= n:
-        x0, x1, x2, x3 = x[i + r], x[i + r + 1], x[i + r + 2], x[i + r + 3]
-        y0, y1, y2, y3 = y[j + r], y[j + r + 1], y[j + r + 2], y[j + r + 3]
-        for lane in range(LANES):
-            out[lane] -= x0[lane] * y0[lane] + x1[lane] * y1[lane] + x2[lane] * y2[lane] + x3[lane] * y3[lane]
-        r += 4
-    while r < n:
-        _subtract_product(out, x[i + r], y[j + r])
-        r += 1
-
-
-@inner
-def _clear(out):
-    for lane in range(LANES):
-        out[lane] = 0.0
-
-
-@inner
-def _scale(out, x):
-    for lane in range(LANES):
-        out[lane] *= x[lane]
-
-
-@inner
 def _load(first, last, stack, out):
     """Entries x lanes of some of the stack; lanes left over repeat the first."""
     size = stack.shape[1]
     for begin in range(0, size, TILE):
-        end = min(begin + TILE, size)
         for lane in range(LANES):
-            row = stack[first + lane if first + lane < last else first]
-            for entry in range(begin, end):
-                out[entry, lane] = row[entry]
+            u = first + lane if first + lane < last else first
+            for turn in range(TILE):  # of a known number, which is twice as fast; the last entry may have several
+                entry = min(begin + turn, size - 1)
+                out[entry, lane] = stack[u, entry]
 
 
 @inner
 def _store(first, last, lanes, stack):
     size = stack.shape[1]
     for begin in range(0, size, TILE):
-        end = min(begin + TILE, size)
         for lane in range(min(LANES, last - first)):
-            row = stack[first + lane]
-            for entry in range(begin, end):
-                row[entry] = lanes[entry, lane]
+            for turn in range(TILE):
+                entry = min(begin + turn, size - 1)
+                stack[first + lane, entry] = lanes[entry, lane]
 
 
 @inner
@@ -92,13 +59,14 @@ def _factor(size, a):
     for p in range(size):
         row = p * (p + 1) // 2
         for q in range(p + 1):
-            other, s = q * (q + 1) // 2, a[row + q]
-            _subtract(s, a, row, a, other, q)
+            other = q * (q + 1) // 2
+            subtract(a, row + q, a, row, a, other, q)
             if p == q:
                 for lane in range(LANES):
-                    s[lane] = 1.0 / math.sqrt(s[lane])
+                    a[row + q, lane] = 1.0 / math.sqrt(a[row + q, lane])
             else:
-                _scale(s, a[other + q])
+                for lane in range(LANES):
+                    a[row + q, lane] *= a[other + q, lane]
 
 
 @inner
@@ -106,8 +74,9 @@ def _forward(size, a, y):
     """L^-1 y in place of y."""
     for p in range(size):
         row = p * (p + 1) // 2
-        _subtract(y[p], a, row, y, p - p, p)  # a constant would have it compiled once more
-        _scale(y[p], a[row + p])
+        subtract(y, p, a, row, y, 0, p)
+        for lane in range(LANES):
+            y[p, lane] *= a[row + p, lane]
 
 
 @inner
@@ -115,14 +84,16 @@ def _backward(size, a, y):
     """L^-T y in place of y."""
     for p in range(size - 1, -1, -1):
         row = p * (p + 1) // 2
-        _scale(y[p], a[row + p])
+        for lane in range(LANES):
+            y[p, lane] *= a[row + p, lane]
         for q in range(p):
-            _subtract_product(y[q], a[row + q], y[p])
+            subtract(y, q, a, row + q, y, p, 1)
 
 
 @inner
 def _half_log_determinant(size, a, out):
-    _clear(out)
+    for lane in range(LANES):
+        out[lane] = 0.0
     for p in range(size):
         diagonal = a[p * (p + 1) // 2 + p]
         for lane in range(LANES):
@@ -135,19 +106,21 @@ def _inverse(size, a, t):
     for p in range(size):
         row = p * (p + 1) // 2
         for q in range(p):
-            s = t[q * size + p]
-            _clear(s)
-            _subtract(s, a, row + q, t, q * size + q, p - q)
-            _scale(s, a[row + p])
+            for lane in range(LANES):
+                t[q * size + p, lane] = 0.0
+            subtract(t, q * size + p, a, row + q, t, q * size + q, p - q)
+            for lane in range(LANES):
+                t[q * size + p, lane] *= a[row + p, lane]
         for lane in range(LANES):
             t[p * size + p, lane] = a[row + p, lane]
     for p in range(size):
         for q in range(p + 1):
-            s = a[p * (p + 1) // 2 + q]
-            _clear(s)
-            _subtract(s, t, p * size + p, t, q * size + p, size - p)
+            entry = p * (p + 1) // 2 + q
             for lane in range(LANES):
-                s[lane] = -s[lane]
+                a[entry, lane] = 0.0
+            subtract(a, entry, t, p * size + p, t, q * size + p, size - p)
+            for lane in range(LANES):
+                a[entry, lane] = -a[entry, lane]
 
 
 @compiled
@@ -180,14 +153,13 @@ def _log_densities(first, last, precision, linear, at, out):
         _forward(size, a, y)
         _half_log_determinant(size, a, total)
         for q in range(size):
-            z = y[q]
-            diagonal = a[q * (q + 1) // 2 + q]
+            diagonal = q * (q + 1) // 2 + q
             for lane in range(LANES):
-                z[lane] -= x[q, lane] / diagonal[lane]
+                y[q, lane] -= x[q, lane] / a[diagonal, lane]
             for p in range(q + 1, size):
-                _subtract_product(z, a[p * (p + 1) // 2 + q], x[p])
+                subtract(y, q, a, p * (p + 1) // 2 + q, x, p, 1)
             for lane in range(LANES):
-                total[lane] -= 0.5 * z[lane] * z[lane]
+                total[lane] -= 0.5 * y[q, lane] * y[q, lane]
         for lane in range(min(LANES, last - u)):
             out[u + lane] = total[lane]
 

@@ -20,6 +20,8 @@ LANES = 16
 LINE = 64  # bytes
 WORD, SHORT = ir.IntType(64), ir.IntType(32)
 PLACES = ir.VectorType(SHORT, LANES)
+# What has no flags of its own, Numba's go to: sums might then be made in another order, and a0 rounded beside a count.
+FUSED, EXACT = ("contract",), ("nsz",)  # a product and a sum rounded once; or each by itself
 
 
 def padded(n_components: int) -> int:
@@ -60,8 +62,8 @@ def dots(typing_context: Any, x: Any, atoms: Any, i: Any) -> Any:
         with cgutils.for_range(builder, count(context, builder, kinds[0], args[0])) as loop:
             value = load(builder, ours, loop.index)
             for total, column in zip(sums, columns, strict=True):
-                more = builder.fmul(value, load(builder, column, loop.index), flags=("contract",))
-                builder.store(builder.fadd(builder.load(total), more, flags=("contract",)), total)
+                more = builder.fmul(value, load(builder, column, loop.index), flags=FUSED)
+                builder.store(builder.fadd(builder.load(total), more, flags=FUSED), total)
         found = _sums_of_four(builder, [builder.load(total) for total in sums])
         return context.make_tuple(builder, signature.return_type, found)
 
@@ -80,12 +82,43 @@ def add_up(typing_context: Any, total: Any, atoms: Any, i: Any, r: Any) -> Any:
         with cgutils.for_range(builder, count(context, builder, kinds[0], args[0])) as loop:
             value = load(builder, ours, loop.index)
             for factor, column in zip(factors, columns, strict=True):
-                more = builder.fmul(factor, load(builder, column, loop.index), flags=("contract",))
-                value = builder.fadd(value, more, flags=("contract",))
+                more = builder.fmul(factor, load(builder, column, loop.index), flags=FUSED)
+                value = builder.fadd(value, more, flags=FUSED)
             store(builder, value, ours, loop.index)
         return context.get_dummy_value()
 
     return types.void(total, atoms, types.UniTuple(types.intp, 4), types.UniTuple(atoms.dtype, 4)), generate
+
+
+@instruction
+def subtract(typing_context: Any, out: Any, p: Any, x: Any, i: Any, y: Any, j: Any, n: Any) -> Any:
+    """out_p -= x_i y_j + ... + x_(i+n-1) y_(j+n-1), which are rows of whole vectors; four products at a time."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds, four = signature.args, ir.Constant(WORD, 4)
+        ours, left, right = (vectors(context, builder, kinds[place], *args[place : place + 2]) for place in (0, 2, 4))
+        wide, fours = count(context, builder, kinds[0], args[0]), builder.udiv(args[6], four)
+        with cgutils.for_range(builder, wide) as part:
+            sofar = cgutils.alloca_once_value(builder, load(builder, ours, part.index))
+
+            def product(r: Any, flags: Any = FUSED, part: Any = part) -> Any:
+                at = builder.add(builder.mul(r, wide), part.index)
+                return builder.fmul(load(builder, left, at), load(builder, right, at), flags=flags)
+
+            with cgutils.for_range(builder, fours) as loop:
+                first = builder.mul(loop.index, four)
+                total = product(first, EXACT)
+                for more in (1, 2, 3):
+                    r = builder.add(first, ir.Constant(WORD, more))
+                    total = builder.fadd(product(r), total, flags=FUSED)
+                builder.store(builder.fsub(builder.load(sofar), total, flags=FUSED), sofar)
+            begin = builder.mul(fours, four)
+            with cgutils.for_range_slice(builder, begin, args[6], ir.Constant(WORD, 1)) as (r, _):
+                builder.store(builder.fsub(builder.load(sofar), product(r), flags=FUSED), sofar)
+            store(builder, builder.load(sofar), ours, part.index)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, x, types.intp, y, types.intp, types.intp), generate
 
 
 def _sums_of_four(builder: Any, four: list[Any]) -> list[Any]:
