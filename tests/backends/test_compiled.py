@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import sys
 import threading
+import zipfile
 
 import numba
 import numpy as np
@@ -115,18 +116,26 @@ def test_what_is_not_to_be_compiled_is_left_as_it_is(monkeypatch):
     assert keeping(nogil=True)(blas_threads) is blas_threads
 
 
-def test_a_function_is_compiled_again_where_another_file_changed_that_it_calls(tmp_path, monkeypatch):
+@pytest.mark.parametrize("archive", [None, "kernels.zip"])
+def test_a_function_is_compiled_again_where_another_file_changed_that_it_calls(tmp_path, monkeypatch, archive):
     """Numba asks about a function's own file alone: predictions would go on as by the code of yesterday."""
-    monkeypatch.syspath_prepend(tmp_path)
+    place = tmp_path if archive is None else tmp_path / archive
+    monkeypatch.syspath_prepend(place)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where Numba keeps what comes from an archive
 
     def installed(factor):
         head = "from cormorant.backends.compiled import compiled\n"
-        (tmp_path / "called_kernel.py").write_text(f"{head}@compiled\ndef scale(x):\n    return {factor} * x\n")
-        body = "from called_kernel import scale\n@compiled\ndef shifted(x):\n    return scale(x) + 1.0\n"
-        (tmp_path / "calling_kernel.py").write_text(head + body)
-        for name in ("called_kernel", "calling_kernel"):
+        called = f"{head}@compiled\ndef scale(x):\n    return {factor} * x\n"
+        calling = f"{head}from called_kernel import scale\n@compiled\ndef shifted(x):\n    return scale(x) + 1.0\n"
+        for name, text in (("called_kernel", called), ("calling_kernel", calling)):
+            (tmp_path / f"{name}.py").write_text(text)
             sys.modules.pop(name, None)
+        if archive is not None:
+            with zipfile.ZipFile(place, "w") as packed:
+                for name in ("called_kernel.py", "calling_kernel.py"):
+                    packed.write(tmp_path / name, name)
+                    (tmp_path / name).unlink()
         importlib.invalidate_caches()
         digest_of.cache_clear()  # as in another process
         return importlib.import_module("calling_kernel").shifted

@@ -55,9 +55,9 @@ def keeping(**options: Any) -> Any:
 
 def _stamped(kept: Any, function: Callable[..., Any]) -> Any:
     """With the whole folder in place of the function's own file in the stamp by which Numba knows old code."""
-    file = cache_file(kept)
-    if hasattr(file, "_source_stamp"):
-        file._source_stamp = digest_of(Path(function.__code__.co_filename).parent)
+    file, digest = cache_file(kept), digest_of(Path(function.__code__.co_filename).parent)
+    if digest and hasattr(file, "_source_stamp"):
+        file._source_stamp = digest
     return kept
 
 
@@ -67,10 +67,11 @@ def cache_file(kept: Any) -> Any:
 
 
 @cache
-def digest_of(folder: Path) -> str:
-    """Of all source files in a folder."""
-    sources = (hashlib.sha256(file.read_bytes()).digest() for file in sorted(folder.glob("*.py")))
-    return hashlib.sha256(b"".join(sources)).hexdigest()
+def digest_of(folder: Path) -> str | None:
+    """Of all source files in a folder, or of the archive that it lies in; None where there is neither."""
+    files = sorted(folder.glob("*.py")) or [place for place in (folder, *folder.parents) if place.is_file()]
+    sources = [hashlib.sha256(file.read_bytes()).digest() for file in files]
+    return hashlib.sha256(b"".join(sources)).hexdigest() if sources else None
 
 
 compiled = keeping(**OPTIONS)
