@@ -16,6 +16,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info
 
 from cormorant.backends import compiled
 from cormorant.backends.compiled import EACH, SingleBlasThread, Threads, digest_of, keeping
+from cormorant.backends.select import select_backend
 from cormorant.inference import ahead
 
 
@@ -114,6 +115,8 @@ def test_compiled_without_a_folder_to_keep_it_in(caplog):
 def test_what_is_not_to_be_compiled_is_left_as_it_is(monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     assert keeping(nogil=True)(blas_threads) is blas_threads
+    with pytest.raises(RuntimeError, match="NUMBA_DISABLE_JIT keeps Numba from compiling: unset it"):
+        select_backend()
 
 
 @pytest.mark.parametrize("archive", [None, "kernels.zip"])
@@ -142,6 +145,8 @@ def test_a_function_is_compiled_again_where_another_file_changed_that_it_calls(t
 
     first = installed(2.0)
     assert first(3.0) == 7.0
+    if first.stats.cache_path is None:
+        pytest.skip("before version 0.61 Numba keeps nothing that comes from an archive")
     again = installed(2.0)
     assert ahead.is_kept(again)
     assert again(3.0) == 7.0

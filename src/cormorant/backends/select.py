@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
+import numba
 import numpy as np
 
 from cormorant.backends.compiled import Item, Result
@@ -97,6 +98,11 @@ class Backend(Protocol):
 
 def select_backend(n_jobs: int | None = None) -> Backend:
     """The fastest backend of this machine, with scikit-learn's meaning of ``n_jobs``."""
+    if numba.config.DISABLE_JIT:
+        raise RuntimeError(
+            "cormorant runs compiled code, and NUMBA_DISABLE_JIT keeps Numba from compiling: unset it. "
+            "(To step through what is computed, see the NumPy twins in cormorant.backends.numpy_reference.)"
+        )
     from cormorant.backends.cpu import CpuBackend
 
     return CpuBackend(n_jobs)
