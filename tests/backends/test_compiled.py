@@ -55,6 +55,19 @@ def test_small_products_are_not_split(monkeypatch, least, is_split):
     assert bool(threads._workers._threads) == is_split
 
 
+@pytest.mark.parametrize(("n_items", "splits", "are_apart"), [(2, False, True), (2, True, False), (1, False, False)])
+def test_items_have_a_thread_each_where_they_fill_them_or_never_split(monkeypatch, n_items, splits, are_apart):
+    monkeypatch.setattr(compiled, "LEAST", 1)
+    threads = Threads(3)
+
+    def parts(item):
+        ranges = []
+        threads.over(lambda first, last: ranges.append((first, last)), 100)
+        return threading.current_thread() is not threading.main_thread(), len(ranges) == 1
+
+    assert set(threads.map(parts, range(n_items), splits)) == {(are_apart, are_apart)}
+
+
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of newer Pythons: a fork beside threads
 def test_threads_after_a_fork():

@@ -114,14 +114,15 @@ class Threads:
             self._begin()
         return None if getattr(self._here, "has_block", False) else self._workers
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item], splits: bool = True) -> Iterator[Result]:
         """``function`` of each item, in their order, a few at a time.
 
-        Side by side, if there is an item for every thread; then what the function calls is not split.
+        Side by side, if there is an item for every thread, or if what an item takes longest for never ``splits``; then
+        what the function calls is not split.
         """
         pool, items = self._pool, iter(items)
         first = list(islice(items, self.count))
-        if pool is None or len(first) < self.count:
+        if pool is None or len(first) < (self.count if splits else 2):
             yield from map(function, chain(first, items))
             return
 

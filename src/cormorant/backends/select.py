@@ -17,8 +17,11 @@ class Backend(Protocol):
 
     sampling: Sampling  # the draws of the exact sampler
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """``function`` of each block of rows, in their order; side by side where there are threads for it."""
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item], splits: bool = True) -> Iterator[Result]:
+        """``function`` of each block of rows, in their order; side by side where there are threads for it.
+
+        Where there are more threads than items, each takes all of them in turn, unless it never ``splits``.
+        """
         ...
 
     @property
