@@ -199,10 +199,14 @@ class SingleBlasThread:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.renew()
         self._inside = 0
         self._limits: Any = None
         self._libraries: Any = None
+
+    def renew(self) -> None:
+        """After a fork: who held the lock is not there to let go of it."""
+        self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         with self._lock:
@@ -228,6 +232,8 @@ def _release_blas() -> None:
 
 
 _SINGLE = SingleBlasThread()
+if hasattr(os, "register_at_fork"):  # where a system forks
+    os.register_at_fork(after_in_child=_SINGLE.renew)
 
 
 def single_blas_thread() -> SingleBlasThread:
