@@ -146,7 +146,7 @@ def test_compiled_without_a_folder_to_keep_it_in(caplog):
 def test_what_is_not_to_be_compiled_is_left_as_it_is(monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     assert keeping(nogil=True)(blas_threads) is blas_threads
-    with pytest.raises(RuntimeError, match="NUMBA_DISABLE_JIT keeps Numba from compiling: unset it"):
+    with pytest.raises(ValueError, match="NUMBA_DISABLE_JIT keeps Numba from compiling: unset it"):
         select_backend()
 
 

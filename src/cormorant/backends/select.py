@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
-import numba
 import numpy as np
+from numba.core import config
 
 from cormorant.backends.compiled import Item, Result
 from cormorant.backends.sampling import Sampling
@@ -101,8 +101,9 @@ class Backend(Protocol):
 
 def select_backend(n_jobs: int | None = None) -> Backend:
     """The fastest backend of this machine, with scikit-learn's meaning of ``n_jobs``."""
-    if numba.config.DISABLE_JIT:
-        raise RuntimeError(
+    settings: Any = config
+    if settings.DISABLE_JIT:
+        raise ValueError(
             "cormorant runs compiled code, and NUMBA_DISABLE_JIT keeps Numba from compiling: unset it. "
             "(To step through what is computed, see the NumPy twins in cormorant.backends.numpy_reference.)"
         )
