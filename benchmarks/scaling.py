@@ -174,8 +174,8 @@ def render(curves: list[dict], rates: list[dict], picture: str) -> str:
         f"Made by `benchmarks/scaling.py` on {datetime.date.today()} with cormorant {__version__} "
         f"({describe('one thread')}). One number is varied at a time, the others are: {base} "
         "(entries are the nonzeros of a row). Seconds are those of the processor, of an epoch (structured) or a "
-        "sweep (gibbs); megabytes the peak above what was held with the data loaded. An exponent is the slope "
-        "between logarithms over the upper half of a curve.",
+        f"sweep (gibbs), medians of {FITS} fits; megabytes the peak above what was held with the data loaded. "
+        "An exponent is the slope between logarithms over the upper half of a curve.",
         "",
         f"![Seconds and megabytes against rows, nonzeros, components, dimensions and columns; rates]({picture})",
         "",

@@ -4,7 +4,7 @@
     python benchmarks/speed.py --data DATA           # also arxiv_100k of that folder: a fit to its plateau, transform
     python benchmarks/speed.py --repeats 1 --only structured,lda
 
-Every line is a process of its own on all cores, the lines in turn, medians over the repeats: other work on the machine
+Every line is a process of its own with two jobs, the lines in turn, medians over the repeats: other work on the machine
 then slows all of them alike. tomotopy's CTM, by far the slowest, runs in the first repeat only. Compilation is not
 timed but for the line that says so. NYT: K = 50, D = 25, 1,000 rows held out with seed 1; arXiv: T = 200, D = 25.
 Written to PATH.md and PATH.csv (docs/benchmarks/speed.md is written by hand from several runs).
@@ -44,6 +44,7 @@ from cormorant.evaluation import perplexity
 Figures = dict[str, Any]
 LEVEL = 1640.0  # perplexity at 10% that structured inference is timed to
 COMPONENTS, DIMS, TRUNCATION = 50, 25, 200
+JOBS = 2  # of every package, however many cores there are
 ONCE = {"ctm"}  # lines that are not repeated
 
 
@@ -57,7 +58,7 @@ def warm_up() -> None:
     """Compile, or load what was compiled."""
     rows = load_nyt().rows(slice(0, 300))
     for inference in ("structured", "gibbs"):
-        CNPF(3, 2, inference=inference, max_epochs=2, n_sweeps=3, random_state=0, n_jobs=-1).fit(rows).transform(rows)
+        CNPF(3, 2, inference=inference, max_epochs=2, n_sweeps=3, random_state=0, n_jobs=JOBS).fit(rows).transform(rows)
 
 
 def levels(pairs: Callable[[Any], list[Pair]], parts: Split) -> Figures:
@@ -70,7 +71,7 @@ def our_levels(model: CNPF, parts: Split) -> Figures:
 
 
 def lda(parts: Split) -> Figures:
-    model = LatentDirichletAllocation(COMPONENTS, max_iter=10, n_jobs=2, random_state=0)
+    model = LatentDirichletAllocation(COMPONENTS, max_iter=10, n_jobs=JOBS, random_state=0)
     seconds = timed(lambda: model.fit(parts.train.tocsr(copy=True)))
     return {"seconds": seconds, **levels(FittedLDA(model, column_mean(parts.train)).pairs, parts)}
 
@@ -81,13 +82,13 @@ def ctm(parts: Split, iterations: int = 300) -> Figures:
     model: Any = tomotopy.CTModel(k=COMPONENTS, seed=1)
     for row in documents(parts.train):
         model.add_doc(row)
-    seconds = timed(lambda: model.train(iterations, workers=os.cpu_count() or 1))
+    seconds = timed(lambda: model.train(iterations, workers=JOBS))
     peer = TomotopyCTM()
     return {"seconds": seconds, **levels(peer.fitted(model, parts.train.n_columns).pairs, parts)}
 
 
 def default(parts: Split) -> Figures:
-    model = CNPF(COMPONENTS, DIMS, random_state=0, n_jobs=-1)
+    model = CNPF(COMPONENTS, DIMS, random_state=0, n_jobs=JOBS)
     return {"seconds": timed(lambda: model.fit(parts.train)), **our_levels(model, parts)}
 
 
@@ -108,7 +109,7 @@ def sweeps(parts: Split, n_chains: int) -> Figures:
         n_sweeps=each,
         callbacks=[tick],
         random_state=0,
-        n_jobs=-1,
+        n_jobs=JOBS,
     )
     model.fit(parts.train)
     seconds = max((clock[-1] - clock[0]) * each / (each - 1) for clock in clocks.values())
@@ -121,7 +122,7 @@ def structured(parts: Split) -> Figures:
     A fit looks at its own validation rows to choose among starts and to stop; the held-out rows are only scored.
     """
     for epochs in (4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 50, 100):
-        model = CNPF(COMPONENTS, DIMS, inference="structured", max_epochs=epochs, random_state=0, n_jobs=-1)
+        model = CNPF(COMPONENTS, DIMS, inference="structured", max_epochs=epochs, random_state=0, n_jobs=JOBS)
         seconds = timed(lambda model=model: model.fit(parts.train))
         found = our_levels(model, parts)
         if found["10%"] <= LEVEL:
@@ -132,7 +133,7 @@ def structured(parts: Split) -> Figures:
 def arxiv_lda(parts: Split) -> Figures:
     """With 50 topics: with 200 it had not ended after twelve minutes."""
     model = LatentDirichletAllocation(
-        COMPONENTS, max_iter=2, learning_method="online", batch_size=4096, n_jobs=2, random_state=0
+        COMPONENTS, max_iter=2, learning_method="online", batch_size=4096, n_jobs=JOBS, random_state=0
     )
     seconds = timed(lambda: model.fit(parts.train.tocsr(copy=True)))
     return {"seconds": seconds, **levels(FittedLDA(model, column_mean(parts.train)).pairs, parts)}
@@ -144,7 +145,7 @@ def arxiv_plateau(parts: Split, **rule: float) -> Figures:
     (A step visits some of the rows, and every epoch is looked at. By default a fit goes on to three epochs below .1%.)
     """
     before = peak_megabytes()
-    model = CNPF(TRUNCATION, DIMS, inference="structured", random_state=0, n_jobs=-1, **rule)
+    model = CNPF(TRUNCATION, DIMS, inference="structured", random_state=0, n_jobs=JOBS, **rule)
     seconds = timed(lambda: model.fit(parts.train))
     megabytes = peak_megabytes() - before
     watched = [h["perplexity"] for h in model.history_ if h["perplexity"] is not None]

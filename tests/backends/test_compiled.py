@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import sys
 import threading
+import zipfile
 
 import numba
 import numpy as np
@@ -15,6 +16,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info
 
 from cormorant.backends import compiled
 from cormorant.backends.compiled import EACH, SingleBlasThread, Threads, digest_of, keeping
+from cormorant.backends.select import select_backend
 from cormorant.inference import ahead
 
 
@@ -53,6 +55,19 @@ def test_small_products_are_not_split(monkeypatch, least, is_split):
     assert bool(threads._workers._threads) == is_split
 
 
+@pytest.mark.parametrize(("n_items", "splits", "are_apart"), [(2, False, True), (2, True, False), (1, False, False)])
+def test_items_have_a_thread_each_where_they_fill_them_or_never_split(monkeypatch, n_items, splits, are_apart):
+    monkeypatch.setattr(compiled, "LEAST", 1)
+    threads = Threads(3)
+
+    def parts(item):
+        ranges = []
+        threads.over(lambda first, last: ranges.append((first, last)), 100)
+        return threading.current_thread() is not threading.main_thread(), len(ranges) == 1
+
+    assert set(threads.map(parts, range(n_items), splits)) == {(are_apart, are_apart)}
+
+
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of newer Pythons: a fork beside threads
 def test_threads_after_a_fork():
@@ -60,13 +75,31 @@ def test_threads_after_a_fork():
     threads = Threads(2)
     work = [(1, 2), (3, 4), (5, 6)]
     assert list(threads.map(sum, work)) == [3, 7, 11]
-    pool = multiprocessing.get_context("fork").Process(target=lambda: list(threads.map(sum, work)))
-    pool.start()
-    pool.join(10)
-    hangs = pool.is_alive()
-    pool.kill()
-    pool.join()
-    assert not hangs
+    assert not hangs_after_a_fork(lambda: list(threads.map(sum, work)))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_blas_is_not_waited_for_after_a_fork():
+    """A server forks while another of its threads is on its way in: that thread is not in the copy, its lock is."""
+    single = compiled.single_blas_thread()
+
+    def enter():
+        with single:
+            pass
+
+    with single._lock:
+        assert not hangs_after_a_fork(enter)
+
+
+def hangs_after_a_fork(work):
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    child.join(10)
+    hangs = child.is_alive()
+    child.kill()
+    child.join()
+    return hangs
 
 
 def test_blas_is_left_as_it_was():
@@ -113,26 +146,38 @@ def test_compiled_without_a_folder_to_keep_it_in(caplog):
 def test_what_is_not_to_be_compiled_is_left_as_it_is(monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     assert keeping(nogil=True)(blas_threads) is blas_threads
+    with pytest.raises(ValueError, match="NUMBA_DISABLE_JIT keeps Numba from compiling: unset it"):
+        select_backend()
 
 
-def test_a_function_is_compiled_again_where_another_file_changed_that_it_calls(tmp_path, monkeypatch):
+@pytest.mark.parametrize("archive", [None, "kernels.zip"])
+def test_a_function_is_compiled_again_where_another_file_changed_that_it_calls(tmp_path, monkeypatch, archive):
     """Numba asks about a function's own file alone: predictions would go on as by the code of yesterday."""
-    monkeypatch.syspath_prepend(tmp_path)
+    place = tmp_path if archive is None else tmp_path / archive
+    monkeypatch.syspath_prepend(place)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where Numba keeps what comes from an archive
 
     def installed(factor):
         head = "from cormorant.backends.compiled import compiled\n"
-        (tmp_path / "called_kernel.py").write_text(f"{head}@compiled\ndef scale(x):\n    return {factor} * x\n")
-        body = "from called_kernel import scale\n@compiled\ndef shifted(x):\n    return scale(x) + 1.0\n"
-        (tmp_path / "calling_kernel.py").write_text(head + body)
-        for name in ("called_kernel", "calling_kernel"):
+        called = f"{head}@compiled\ndef scale(x):\n    return {factor} * x\n"
+        calling = f"{head}from called_kernel import scale\n@compiled\ndef shifted(x):\n    return scale(x) + 1.0\n"
+        for name, text in (("called_kernel", called), ("calling_kernel", calling)):
+            (tmp_path / f"{name}.py").write_text(text)
             sys.modules.pop(name, None)
+        if archive is not None:
+            with zipfile.ZipFile(place, "w") as packed:
+                for name in ("called_kernel.py", "calling_kernel.py"):
+                    packed.write(tmp_path / name, name)
+                    (tmp_path / name).unlink()
         importlib.invalidate_caches()
         digest_of.cache_clear()  # as in another process
         return importlib.import_module("calling_kernel").shifted
 
     first = installed(2.0)
     assert first(3.0) == 7.0
+    if first.stats.cache_path is None:
+        pytest.skip("before version 0.61 Numba keeps nothing that comes from an archive")
     again = installed(2.0)
     assert ahead.is_kept(again)
     assert again(3.0) == 7.0

@@ -116,13 +116,17 @@ def test_threads_change_nothing_for_new_rows():
     assert_array_equal(found[0][1], found[1][1])
 
 
-def test_a_tiny_a0_is_not_rounded_away_beside_the_count_that_leaves():
-    """One count alone, that all components want alike once it is out: 1 - 1 + a0, and not 1 + a0 - 1."""
+@pytest.mark.parametrize("a0", [1e-9, 1e-20])
+def test_a_tiny_a0_is_not_rounded_away_beside_the_count_that_leaves(a0):
+    """One count alone, that all components want alike once it is out: 1 - 1 + a0, and not 1 + a0 - 1.
+
+    Of the table, which is in single precision; and of its totals, which would then be divided by as zero.
+    """
     z, n, table = np.zeros(1, np.uint16), np.array([[1.0, 0.0]]), CountTable.of(np.array([[1.0, 0.0]]))
     found = []
     for seed in range(2_000):
         sampling.scan(np.array([0, 1]), np.zeros(1, np.int32), np.array([0, 1]), z, n, np.ones((1, 2)), np.ones(2),
-                      table, seed, None, 1e-9)  # fmt: skip
+                      table, seed, None, a0)  # fmt: skip
         found.append(int(z[0]))
     stays = np.mean(np.diff(found) == 0)
     assert abs(stays - 0.5) < 4 * 0.5 / np.sqrt(len(found))

@@ -67,8 +67,9 @@ def test_sweeps_are_timed_without_what_they_start_from(monkeypatch):
     monkeypatch.setattr(speed.time, "perf_counter", lambda: next(ticks))
 
     class Model:
-        def __init__(self, *sizes, callbacks, n_chains, n_sweeps, **settings):
+        def __init__(self, *sizes, callbacks, n_chains, n_sweeps, n_jobs, **settings):
             self.tick, self.chains, self.sweeps = callbacks[0], n_chains, n_sweeps
+            assert n_jobs == 2  # one after the other the chains would take twice as long as the longest
 
         def fit(self, rows):
             stages = ["start"] * 50 + [f"chain {chain}" for chain in range(self.chains) for _ in range(self.sweeps)]

@@ -277,6 +277,27 @@ def test_chains_side_by_side_are_the_same_chains(truth):
     assert stages == [entry["stage"] for entry in one.history_]
 
 
+def test_chains_that_scan_run_side_by_side_where_there_are_more_threads_than_chains(truth):
+    """A scan has one thread: with four, two chains one after the other would take twice as long as with two."""
+    seen = set()
+
+    def note(info, state):
+        if info.stage.startswith("chain"):
+            seen.add(threading.current_thread())
+
+    settings = {"n_sweeps": 4, "n_samples": 2, "random_state": 0, "callbacks": [note]}
+    alone = quietly_fit(CNPF(5, 2, n_chains=2, **settings), truth.counts)
+    assert seen == {threading.current_thread()}
+    seen.clear()
+    four = quietly_fit(CNPF(5, 2, n_chains=2, n_jobs=4, **settings), truth.counts)
+    assert threading.current_thread() not in seen
+    assert np.array_equal(alone.components_, four.components_)
+    seen.clear()
+    many = truth.counts.tocsr() * 100  # whose chains share the counts of an entry out together
+    quietly_fit(CNPF(5, 2, n_chains=2, n_jobs=4, **settings), many)
+    assert seen == {threading.current_thread()}
+
+
 def test_an_interrupt_ends_chains_that_run_side_by_side(truth):
     """Ctrl-C reaches the main thread, which only waits; the chains must hear of it."""
 

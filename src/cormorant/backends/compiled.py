@@ -55,9 +55,9 @@ def keeping(**options: Any) -> Any:
 
 def _stamped(kept: Any, function: Callable[..., Any]) -> Any:
     """With the whole folder in place of the function's own file in the stamp by which Numba knows old code."""
-    file = cache_file(kept)
-    if hasattr(file, "_source_stamp"):
-        file._source_stamp = digest_of(Path(function.__code__.co_filename).parent)
+    file, digest = cache_file(kept), digest_of(Path(function.__code__.co_filename).parent)
+    if digest and hasattr(file, "_source_stamp"):
+        file._source_stamp = digest
     return kept
 
 
@@ -67,10 +67,11 @@ def cache_file(kept: Any) -> Any:
 
 
 @cache
-def digest_of(folder: Path) -> str:
-    """Of all source files in a folder."""
-    sources = (hashlib.sha256(file.read_bytes()).digest() for file in sorted(folder.glob("*.py")))
-    return hashlib.sha256(b"".join(sources)).hexdigest()
+def digest_of(folder: Path) -> str | None:
+    """Of all source files in a folder, or of the archive that it lies in; None where there is neither."""
+    files = sorted(folder.glob("*.py")) or [place for place in (folder, *folder.parents) if place.is_file()]
+    sources = [hashlib.sha256(file.read_bytes()).digest() for file in files]
+    return hashlib.sha256(b"".join(sources)).hexdigest() if sources else None
 
 
 compiled = keeping(**OPTIONS)
@@ -113,14 +114,15 @@ class Threads:
             self._begin()
         return None if getattr(self._here, "has_block", False) else self._workers
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item], splits: bool = True) -> Iterator[Result]:
         """``function`` of each item, in their order, a few at a time.
 
-        Side by side, if there is an item for every thread; then what the function calls is not split.
+        Side by side, if there is an item for every thread, or if what an item takes longest for never ``splits``; then
+        what the function calls is not split.
         """
         pool, items = self._pool, iter(items)
         first = list(islice(items, self.count))
-        if pool is None or len(first) < self.count:
+        if pool is None or len(first) < (self.count if splits else 2):
             yield from map(function, chain(first, items))
             return
 
@@ -197,10 +199,14 @@ class SingleBlasThread:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.renew()
         self._inside = 0
         self._limits: Any = None
         self._libraries: Any = None
+
+    def renew(self) -> None:
+        """After a fork: who held the lock is not there to let go of it."""
+        self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         with self._lock:
@@ -226,6 +232,8 @@ def _release_blas() -> None:
 
 
 _SINGLE = SingleBlasThread()
+if hasattr(os, "register_at_fork"):  # where a system forks
+    os.register_at_fork(after_in_child=_SINGLE.renew)
 
 
 def single_blas_thread() -> SingleBlasThread:

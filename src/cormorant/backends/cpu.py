@@ -145,9 +145,9 @@ class CpuBackend:
         """Whether nobody waits for the items of `map` any more."""
         return self.threads.given_up
 
-    def map(self, function, items):
+    def map(self, function, items, splits=True):
         """``function`` of each block of rows, in their order (twin: the builtin of that name)."""
-        return self.threads.map(function, items)
+        return self.threads.map(function, items, splits)
 
     def product(self, a, b):
         """Matrix product (twin: ``a @ b``)."""

@@ -63,7 +63,8 @@ def scan(
     ``a_total``). Fresh counts have no component to leave; they are drawn given the n that the row comes with.
 
     What a component would weigh with one count ``less`` or ``more`` is known before it is needed: the next count would
-    wait for the division.
+    wait for the division. (A total less one is never below zero; to say so also keeps the compiler from taking the one
+    from ``a_total``, which it would round.)
     """
     n_components, learns = n.shape[1], len(cells) > 0
     taken = np.float32(1 if learns else 0)
@@ -77,7 +78,7 @@ def scan(
         for k in range(n_components):
             scaled[k] = factor[u, k] / top
         for k in range(n_components):
-            less[k] = _weight(w[k], n[u, k] - 1, scaled[k], totals[k] - taken + a_total)
+            less[k] = _weight(w[k], n[u, k] - 1, scaled[k], max(totals[k] - taken, 0.0) + a_total)
         for k in range(n_components):
             now[k] = _weight(w[k], n[u, k], scaled[k], totals[k] + a_total)
         for k in range(n_components):
@@ -96,7 +97,7 @@ def scan(
                     n[u, k] -= 1
                     if learns:
                         totals[k] -= 1
-                    less[k] = _weight(w[k], n[u, k] - 1, scaled[k], totals[k] - taken + a_total)
+                    less[k] = _weight(w[k], n[u, k] - 1, scaled[k], max(totals[k] - taken, 0.0) + a_total)
                 k = n_components
                 while k >= n_components:  # once in millions a target is rounded into the zeros that fill a vector
                     share = np.float32(random.uniform(s))

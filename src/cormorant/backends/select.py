@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numba.core import config
 
 from cormorant.backends.compiled import Item, Result
 from cormorant.backends.sampling import Sampling
@@ -16,8 +17,11 @@ class Backend(Protocol):
 
     sampling: Sampling  # the draws of the exact sampler
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """``function`` of each block of rows, in their order; side by side where there are threads for it."""
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item], splits: bool = True) -> Iterator[Result]:
+        """``function`` of each block of rows, in their order; side by side where there are threads for it.
+
+        Where there are more threads than items, each takes all of them in turn, unless it never ``splits``.
+        """
         ...
 
     @property
@@ -97,6 +101,12 @@ class Backend(Protocol):
 
 def select_backend(n_jobs: int | None = None) -> Backend:
     """The fastest backend of this machine, with scikit-learn's meaning of ``n_jobs``."""
+    settings: Any = config
+    if settings.DISABLE_JIT:
+        raise ValueError(
+            "cormorant runs compiled code, and NUMBA_DISABLE_JIT keeps Numba from compiling: unset it. "
+            "(To step through what is computed, see the NumPy twins in cormorant.backends.numpy_reference.)"
+        )
     from cormorant.backends.cpu import CpuBackend
 
     return CpuBackend(n_jobs)

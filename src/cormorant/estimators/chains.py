@@ -90,7 +90,8 @@ def run_chains(
     def go_on(begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
         return run_chain(gibbs, begun, rows, chains, own, watch, stage)
 
-    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks, numbers, note)
+    splits = not gibbs.scans  # a scan takes one thread, however many there are
+    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks, numbers, note, splits)
 
 
 def side_by_side(
@@ -102,6 +103,7 @@ def side_by_side(
     callbacks: list[loop.Callback],
     numbers: Sequence[int] | None = None,
     note: str = "",
+    splits: bool = True,
 ) -> list[Run]:
     """The runs of chains, a chain a thread.
 
@@ -114,6 +116,7 @@ def side_by_side(
         callbacks: The user's; one chain at a time calls them.
         numbers: Which of the chains, from zero; None: all of them.
         note: What follows their names.
+        splits: Whether many threads make one chain faster: then one follows the other where there are more of them.
     """
     numbers = range(n_chains) if numbers is None else numbers
     runs: dict[int, Run] = {}
@@ -142,7 +145,7 @@ def side_by_side(
                 ended.set()
 
     try:
-        for _ in backend.map(run, zip(numbers, rng.spawn(len(numbers)), strict=True)):
+        for _ in backend.map(run, zip(numbers, rng.spawn(len(numbers)), strict=True), splits):
             pass
     except KeyboardInterrupt:  # all have ended when it comes here
         runs = {i: Run(_interrupted(r.start), r.end and _interrupted(r.end), r.collector) for i, r in runs.items()}
