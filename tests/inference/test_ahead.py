@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
+from cormorant import CNPF
 from cormorant.backends.compiled import digest_of
 from cormorant.inference import ahead
 
@@ -26,7 +28,8 @@ class Compiled(event.Listener):
         pass
 
 before = _is_compiled()
-compile_ahead().wait()
+with compile_ahead():
+    pass
 event.register("numba:compile", Compiled())
 sweep()
 print(json.dumps([before, _is_compiled(), [name for name in Compiled.names if name.startswith("cormorant")]]))
@@ -87,13 +90,29 @@ def test_without_another_process_all_is_compiled_here(monkeypatch, trouble):
         monkeypatch.setattr(sys, "executable", "")
     else:
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    started = ahead.compile_ahead()
-    started.wait()
-    assert started.process is None
+    with ahead.compile_ahead() as started:
+        assert started.process is None
+
+
+def sleeping():
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 
 
 def test_a_process_that_hangs_is_ended(monkeypatch):
     monkeypatch.setattr(ahead, "PATIENCE", 0.01)
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    ahead.Compilation(process).wait()
-    assert process.returncode is not None
+    with ahead.Compilation(sleeping()) as started:
+        pass
+    assert started.process.returncode is not None
+
+
+def test_no_process_outlives_a_start_that_fails(monkeypatch):
+    """Whoever stops a first fit early by an error is not left with a process, or with a warning of it."""
+    begun, counts = ahead.Compilation(sleeping()), np.random.default_rng(0).poisson(1.0, (40, 12))
+    monkeypatch.setattr("cormorant.estimators.factorization.compile_ahead", lambda: begun)
+
+    def fail(info, state):
+        raise ArithmeticError("enough")
+
+    with pytest.raises(ArithmeticError):
+        CNPF(3, 2, inference="gibbs", callbacks=[fail], random_state=0).fit(counts)
+    assert begun.process.returncode is not None

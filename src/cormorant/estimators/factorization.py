@@ -274,7 +274,6 @@ class Factorization(
         structured = self._scheme("structured", gibbs.backend)
         assert isinstance(structured, Structured)
         holding = replace(structured, learn=structured.learn - {"a0"})  # that of a start stays where it is: `start_a0`
-        compilation = compile_ahead()
 
         def run(group: list[Start], epochs: int, rng: np.random.Generator, *callbacks: Any) -> loop.Outcome:
             return self._run(holding, group, rows, validation, rng, min(epochs, self.max_epochs), *callbacks)
@@ -291,11 +290,11 @@ class Factorization(
 
         groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
         firsts: list[loop.Outcome] = []
-        while len(firsts) < len(groups) and not any(first.interrupted for first in firsts):
-            firsts.append(run(groups[len(firsts)], resolve.FIRST_EPOCHS, rng))
+        with compile_ahead():
+            while len(firsts) < len(groups) and not any(first.interrupted for first in firsts):
+                firsts.append(run(groups[len(firsts)], resolve.FIRST_EPOCHS, rng))
         chosen = Choice(firsts[0], interrupted=firsts[-1].interrupted)
         if not chosen.interrupted:
-            compilation.wait()
             with bars_of(self) as bars:
                 callbacks = [*bars.values(), *self.callbacks]
                 contenders = [contender(groups[i], firsts[i], callbacks) for i in worth_trying(firsts)]

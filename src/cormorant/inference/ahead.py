@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,18 +31,24 @@ CALLED: Any = (scanning.scan, sampling._draw_tables, stacks._draw, logistic.nega
 
 @dataclass(frozen=True)
 class Compilation:
-    """What the other process is doing, if there is one."""
+    """What the other process is doing, if there is one; it does not outlive the block that it was started for."""
 
     process: subprocess.Popen[bytes] | None
 
-    def wait(self) -> None:
-        """Until it has ended, which is as a rule before anyone waits."""
-        if self.process is not None:
-            try:
-                self.process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: Any) -> None:
+        """Wait until it has ended, which it has as a rule; after an error nobody needs it."""
+        if self.process is None:
+            return
+        if error is not None:
+            self.process.kill()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 def compile_ahead() -> Compilation:
