@@ -40,7 +40,8 @@ from cormorant.inference.prior import Prior
 
 BASE = {"rows": 4000, "entries": 50, "components": 50, "dims": 25, "columns": 5000}
 CURVES = {
-    "rows": (1000, 2000, 4000, 8000, 16000, 32000),
+    "rows": (1000, 2000, 4000, 8000, 16000),
+    "many rows": (24000, 48000, 96000),  # in minibatches: an epoch of structured inference has several steps
     "entries": (12, 25, 50, 100, 200, 400, 800),
     "components": (12, 25, 50, 100, 200, 400, 800),
     "dims": (3, 6, 12, 25, 50),
@@ -134,13 +135,9 @@ def roofline(rows: str, counts: Counts, components: int, dims: int = 25) -> list
 
 def draw(curves: list[dict], rates: list[dict], file: Path) -> None:
     """Time and memory, a panel a curve, and the rates as shares of a matrix product."""
-    panels = [
-        ["seconds rows", "seconds entries", "seconds components"],
-        ["seconds dims", "seconds columns", "rates"],
-        ["megabytes rows", "megabytes entries", "megabytes components"],
-        ["megabytes dims", "megabytes columns", "."],
-    ]
-    figure, axes = plt.subplot_mosaic(panels, figsize=(11, 12), layout="constrained")
+    by_threes = (("rows", "many rows", "entries"), ("components", "dims", "columns"))
+    panels = [[f"{unit} {what}" for what in three] for unit in ("seconds", "megabytes") for three in by_threes]
+    figure, axes = plt.subplot_mosaic([*panels, ["rates"] * 3], figsize=(11, 16), layout="constrained")
     for what in CURVES:
         for inference, colour in (("structured", "#0072B2"), ("gibbs", "#D55E00")):
             part = [r for r in curves if r["varied"] == what and r["inference"] == inference]
@@ -175,7 +172,8 @@ def render(curves: list[dict], rates: list[dict], picture: str) -> str:
         f"({describe('one thread')}). One number is varied at a time, the others are: {base} "
         "(entries are the nonzeros of a row). Seconds are those of the processor, of an epoch (structured) or a "
         f"sweep (gibbs), medians of {FITS} fits; megabytes the peak above what was held with the data loaded. "
-        "An exponent is the slope between logarithms over the upper half of a curve.",
+        "An exponent is the slope between logarithms over the upper half of a curve. Beyond 20,000 rows structured "
+        "inference goes by minibatches, and an epoch has several steps: a curve of their own.",
         "",
         f"![Seconds and megabytes against rows, nonzeros, components, dimensions and columns; rates]({picture})",
         "",
@@ -220,7 +218,7 @@ def main() -> None:
     for what, sizes in CURVES.items():
         for size in sizes:
             for inference in ("structured", "gibbs"):
-                job = json.dumps({"case": BASE | {what: size}, "inference": inference})
+                job = json.dumps({"case": BASE | {what.removeprefix("many "): size}, "inference": inference})
                 child = [sys.executable, "-W", "ignore", __file__, "--measure", job]
                 found = json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
                 curves.append({"varied": what, "size": size, "inference": inference, **found})
