@@ -68,9 +68,11 @@ def write(file: Path, lines: Iterable[Mapping[str, str]], fields: Sequence[str] 
 
 
 def merge(old: Sequence[Line], new: Sequence[Line]) -> list[Line]:
-    """New lines in place of the old ones on the same data, part and model; everything else stays."""
+    """New lines in place of the old ones on the same data, part and model; everything else stays, as does the order."""
     renewed = {_key(line) for line in new}
-    return [line for line in old if _key(line) not in renewed] + list(new)
+    order = list(dict.fromkeys(line["data"] for line in [*old, *new]))
+    kept = [line for line in old if _key(line) not in renewed]
+    return sorted([*kept, *new], key=lambda line: order.index(line["data"]))
 
 
 def _key(line: Line) -> tuple[str, ...]:

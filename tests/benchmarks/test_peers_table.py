@@ -58,6 +58,8 @@ def test_lines_are_read_back_and_renewed(lines, tmp_path):
     renewed = table.line("nyt", 8447, "test", scored("tomotopy LDA", {"k": 100}, 1.0, 2.0, ("10%", "50%"), chains=10))
     merged = table.merge(table.read(file), [renewed])
     assert merged == [*lines[2:], renewed]
+    other = table.line("arxiv", 20000, "test", scored("hpfrec", {"k": 20}, 1.0, 2.0, ("10%", "50%")))
+    assert table.merge([*lines, other], [renewed]) == [*lines[2:], renewed, other]  # data sets stay where they are
 
 
 def test_outcomes_are_read_back(tmp_path):
