@@ -125,7 +125,8 @@ def main() -> None:
             folder, rows = prepare(name, args)
             curves.draw(name, rows, curves.measure(runner, folder / "test"), args.out.parent)
             continue
-        lines = table.merge(table.read(args.out.with_suffix(".csv")), compare(name, args, runner))
+        found = compare(name, args, runner)  # hours: only then is the file read, to which another run may have added
+        lines = table.merge(table.read(args.out.with_suffix(".csv")), found)
         table.write(args.out.with_suffix(".csv"), lines)
         earlier = table.remarks(args.out.read_text(encoding="utf-8")) if args.out.is_file() else ""
         args.out.write_text(table.render(lines, note(args), earlier), encoding="utf-8")
