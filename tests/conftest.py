@@ -10,9 +10,10 @@ pytest.register_assert_rewrite("contract_cases")
 
 @pytest.fixture(autouse=True, scope="session")
 def few_chains():
-    """Two chains where a test takes the defaults: eight would do the same things four times as often."""
+    """Two chains, and fewer sweeps, where a test takes the defaults: more would do the same things more often."""
     patch = pytest.MonkeyPatch()
     patch.setattr(parameters, "MOST_CHAINS", parameters.FEWEST_CHAINS)
+    patch.setattr(parameters, "MOST_SWEEPS", 60)
     patch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (1, 1))
     yield
     patch.undo()

@@ -476,8 +476,8 @@ class TestPlantedEffects:
 
         By the first chain alone they held two thirds, or fewer than half.
         """
-        monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
-        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (4, 16))
+        for name_of, default in (("MOST_CHAINS", 8), ("MOST_SWEEPS", 90), ("SWEEPS_FOR_EFFECTS", (3, 12))):
+            monkeypatch.setattr(parameters, name_of, default)  # which other tests have less of
         share, n = self.coverage(name, range(24))
         assert share > said - 3.0 * np.sqrt(said * (1.0 - said) / n)
 
@@ -494,8 +494,8 @@ class TestPlantedEffects:
         assert_allclose(model.covariate_effects_interval_[1], np.maximum(ends[1], every.mean(axis=0)))
 
     def test_rows_with_covariates_have_more_sweeps(self, monkeypatch):
-        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (4, 16))
-        for rows, times in ((100, 16), (2_000, 16), (4_000, 8), (100_000, 4)):
+        monkeypatch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (3, 12))
+        for rows, times in ((100, 12), (2_000, 12), (4_000, 6), (100_000, 3)):
             few, many = (parameters.resolve_chains(None, None, 5, rows, 10, known) for known in (False, True))
             assert many.n_sweeps == times * few.n_sweeps
         assert parameters.resolve_chains(None, 50, 5, 100, 10, True).n_sweeps == 50

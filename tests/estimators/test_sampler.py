@@ -327,10 +327,11 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 60), (20_000, 8, 60), (40_000, 4, 40), (10**6, 2, 40)]
+    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 90), (20_000, 8, 90), (40_000, 4, 60), (10**6, 2, 60)]
 )
 def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
-    monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the default, which other tests have less of
+    monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
+    monkeypatch.setattr(parameters, "MOST_SWEEPS", 90)
     found = parameters.resolve_chains(None, None, 5, n_rows, 200)
     assert (found.n_chains, found.n_sweeps) == (n_chains, n_sweeps)
 

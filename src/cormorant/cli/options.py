@@ -160,7 +160,7 @@ FIT = (
         ),
         (
             "n_sweeps", "--sweeps", int,
-            "Sweeps of each chain. Default: 60, or 40 for large data (features: 200, thinned: 200).", 1,
+            "Sweeps of each chain. Default: 90, or 60 for large data (features: 200, thinned: 200).", 1,
         ),
         ("n_samples", "--samples", int, "Samples kept of each chain. Default: 5 (features: 20, thinned: 20).", 1),
         (

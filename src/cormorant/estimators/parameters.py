@@ -27,10 +27,11 @@ MINIBATCH_ROWS = 4_096
 # The atoms' posterior rate is b0 + sum_u E x_uk, so this makes the prior worth the same share of any number of rows.
 B0_ROWS = 0.15
 MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
-SWEEPS_FOR_EFFECTS = 4, 16  # times as many sweeps by default where rows have covariates, at least and at most,
+SWEEPS_FOR_EFFECTS = 3, 12  # times as many sweeps by default where rows have covariates, at least and at most,
 FEW_CELLS = 20_000  # and rows x components up to which they are the most
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
-FEWEST_CHAINS, MOST_CHAINS = 2, 8  # by default; each finds another mode, and their average predicts better than any
+MOST_SWEEPS, FEWEST_SWEEPS = 90, 60  # by default
+FEWEST_CHAINS, MOST_CHAINS = 2, 8  # likewise; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 # Parameters that are read only if another has one of these values.
 ONLY_WITH = (
@@ -222,12 +223,13 @@ def resolve_chains(
     """
     cells = max(n_rows * n_components, 1)
     least, most = SWEEPS_FOR_EFFECTS if has_covariates else (1, 1)
-    usual = (60 if cells <= MANY_CELLS else 40) * int(np.clip(most * FEW_CELLS // cells, least, most))
+    usual = MOST_SWEEPS if cells <= MANY_CELLS else FEWEST_SWEEPS
+    times = int(np.clip(most * FEW_CELLS // cells, least, most))
     chosen = {
         "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))
         if n_chains is None
         else n_chains,
-        "n_sweeps": usual if n_sweeps is None else n_sweeps,
+        "n_sweeps": usual * times if n_sweeps is None else n_sweeps,
         "n_samples": n_samples,
     }
     for name, value in chosen.items():
