@@ -7,14 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cormorant import CNPF, load
+from cormorant import CNPF, load, load_nyt
 from cormorant.data import Counts, as_counts, split_entries
 from cormorant.datasets import simulate
 from cormorant.estimators import TruncationWarning, factorization, pilots
 from cormorant.estimators.inputs import to_rows
 from cormorant.estimators.pilots import Contender, choose, forecast, predict, worth_trying
+from cormorant.evaluation import perplexity
 from cormorant.inference import start
-from cormorant.inference.predictive import log_likelihood
+from cormorant.inference.fit import Info, Outcome
+from cormorant.inference.predictive import entry_probabilities, log_likelihood, mean_log
+from cormorant.inference.rows import RowMemory
+from cormorant.inference.state import State
 from cormorant.models.cnpf import Hyperparameters
 
 ENTRIES = as_counts(np.array([[1, 2, 0], [0, 1, 3]]))
@@ -98,12 +102,18 @@ def test_fewer_components_are_worth_it_where_their_start_is_ahead():
     assert worth_trying([SimpleNamespace(best=np.inf)]) == [0]
 
 
-def contender(best, probability, asked):
+def contender(best, probability, asked, fit=None):
     def run(numbers):
         asked.append((probability, list(numbers)))
         return [chain(*[probability] * 4) for _ in numbers]
 
-    return Contender(SimpleNamespace(best=best), run)
+    return Contender(SimpleNamespace(best=best), run, fit)
+
+
+def outcome(best, interrupted=False):
+    """Where a structured fit ends."""
+    info = Info(1, 1, 3, 0.0, 1.0, "fit", perplexity=best)
+    return Outcome(State(None), (info,), "converged", RowMemory(0), interrupted)
 
 
 @pytest.mark.parametrize("n_chains", [1, 2, 5])
@@ -134,32 +144,46 @@ def test_sizes_that_err_apart_go_on_together(validation):
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "chains", "asked"),
+    ("start", "end", "chains", "fits"),
     [
-        (6.0, 4.0, 4, []),  # far behind the chains, and not followed
-        (5.2, 5.1, 4, [5.2]),
-        (5.2, 4.9, 0, [5.2]),
-        (4.0, 3.9, 0, [4.0]),
+        (6.0, 4.0, 3, []),  # far behind the chains, and not followed
+        (5.2, 5.1, 3, [0]),
+        (5.2, 4.9, 0, [0, 1, 2]),
+        (4.0, 3.9, 0, [0, 1, 2]),
     ],
 )
-def test_chains_that_predict_no_better_than_a_structured_fit_are_done_without(validation, start, end, chains, asked):
-    """The perplexity of the chains is 1 / .2."""
-    followed = []
+def test_chains_that_predict_no_better_than_a_structured_fit_are_done_without(validation, start, end, chains, fits):
+    """The perplexity of the chains is 1 / .2. What is kept is as many fits as there would be chains."""
+    made = []
 
-    def go_on(first):
-        followed.append(first.best)
-        return SimpleNamespace(best=end, interrupted=False)
+    def fit(number):
+        made.append(number)
+        return outcome(end + number)
 
-    only = contender(start, 0.2, [])
-    chosen = choose([only], None, validation, 4, go_on)
-    assert (len(chosen.runs), followed) == (chains, asked)
+    chosen = choose([contender(start, 0.2, [], fit)], None, validation, 3)
+    assert (len(chosen.runs), made) == (chains, fits)
     assert chosen.first.best == (start if chains else end)
-    assert len(choose([only], None, validation, 4).runs) == 4
+    assert [other.best for other in chosen.others] == [end + number for number in fits[1:]]
+    assert len(choose([contender(start, 0.2, [])], None, validation, 4).runs) == 4  # chains are asked for
+
+
+def test_the_fits_are_those_of_the_start_that_is_ahead(validation):
+    two = [contender(4.0, 0.2, [], lambda number: pytest.fail("behind")), contender(3.9, 0.1, [], lambda n: outcome(n))]
+    chosen = choose(two, None, validation, 9)
+    assert [chosen.first.best, *(other.best for other in chosen.others)] == list(range(pilots.MOST_FITS))
 
 
 def test_an_interrupt_of_the_structured_fit_keeps_the_chains(validation):
-    chosen = choose([contender(4.0, 0.2, [])], None, validation, 4, lambda first: SimpleNamespace(interrupted=True))
+    interrupted = contender(4.0, 0.2, [], lambda number: outcome(3.0, interrupted=True))
+    chosen = choose([interrupted], None, validation, 4)
     assert (len(chosen.runs), chosen.interrupted) == (2, True)
+
+
+def test_an_interrupt_of_a_further_fit_keeps_those_before(validation):
+    only = contender(4.0, 0.2, [], lambda number: outcome(3.0, interrupted=number == 2))
+    chosen = choose([only], None, validation, 4)
+    assert (chosen.runs, len(chosen.others), chosen.interrupted) == ([], 1, True)
+    assert chosen.first.reason == "interrupted in fit 3 of 4; kept: 2 fits"
 
 
 def test_without_rows_kept_aside_there_is_no_choice():
@@ -203,12 +227,52 @@ def by_default(noisy):
 
 
 def test_auto_takes_the_better_of_the_two(noisy, by_default):
-    """A structured fit where chains do worse, unless chains are asked for; it has learned its a0."""
+    """A structured fit where chains do worse, unless chains are asked for."""
     assert by_default.inference_ == "structured"
     assert by_default.samples_ == []
-    assert by_default.hyperparameters_["a0"] > 0.3  # starts of chains hold it at .1
     assert CNPF(40, 3, random_state=0, inference="gibbs", n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
     assert CNPF(40, 3, random_state=0, n_chains=2, n_sweeps=6).fit(noisy).inference_ == "gibbs"
+
+
+def looks(model):
+    """Perplexities of the rows kept aside in the course of the first fit."""
+    return [entry["perplexity"] for entry in model.history_ if entry["stage"] == "fit" and entry["perplexity"]]
+
+
+def test_what_is_kept_is_the_best_that_was_seen(by_default, monkeypatch):
+    """Of noise every epoch learns something that is not so; of newspapers more is learned, and a0 with it."""
+    first, *later = looks(by_default)
+    assert first < min(later)
+    assert by_default.hyperparameters_["a0"] == 0.1  # where the starts of chains hold it
+    monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, shares: np.inf)
+    monkeypatch.setattr(pilots, "MOST_FITS", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        model = CNPF(10, 3, random_state=0).fit(load_nyt().rows(np.arange(500)))
+    first, *later = looks(model)
+    assert min(later) < first
+    assert model.hyperparameters_["a0"] > 0.2
+
+
+def test_the_fits_that_are_kept_are_averaged(noisy, by_default, tmp_path):
+    """Each is a fit of its own, to its end; the mean predicts better than they do on average, and is saved."""
+    seen, test = split_entries(overdispersed(np.random.default_rng(1)), 0.3, 0)
+    rows = to_rows(seen, None, None)
+    fits = by_default._posterior.fits
+    single = [entry_probabilities(fit, rows, test) for fit in fits]
+    mean = entry_probabilities(by_default._posterior, rows, test)
+    assert len(fits) == 2  # as many as the tests have chains
+    assert mean == pytest.approx(np.mean(single, axis=0))
+    assert np.log(perplexity(by_default, seen, test)) == pytest.approx(-mean_log(mean, test))
+    assert mean_log(mean, test) > np.mean([mean_log(p, test) for p in single])
+    assert np.array_equal(fits[0].globals.atom_mean.T, by_default.components_)
+    assert {entry["stage"] for entry in by_default.history_} == {"fit", "fit 2"}
+    assert by_default.stop_reason_.endswith("predictions are the mean of 2 fits")
+    by_default.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert np.array_equal(entry_probabilities(again._posterior, rows, test), mean)
+    again.partial_fit(noisy)  # a step on the one whose components are shown; the others know nothing of it
+    assert not hasattr(again._posterior, "fits")
 
 
 @pytest.mark.parametrize(
@@ -224,8 +288,8 @@ def test_auto_takes_the_better_of_the_two(noisy, by_default):
 def test_when_chains_are_asked_for(noisy, monkeypatch, settings, covariates, may_do_without):
     asked = []
 
-    def look(contenders, gibbs, validation, n_chains, go_on):
-        asked.append(go_on is not None)
+    def look(contenders, gibbs, validation, n_chains):
+        asked.append(contenders[0].fit is not None)
         return pilots.Choice(contenders[0].first)
 
     monkeypatch.setattr(factorization, "choose", look)
@@ -291,9 +355,8 @@ def test_an_interrupt_between_chains_is_not_lost(validation):
     def run(numbers):
         return [chain(0.2, 0.2, 0.2, 0.2) for n in numbers if n < 2]
 
-    chosen = choose(
-        [Contender(SimpleNamespace(best=9.0), run)], None, validation, 4, lambda first: pytest.fail("far behind")
-    )
+    far_behind = Contender(SimpleNamespace(best=9.0), run, lambda number: pytest.fail("far behind"))
+    chosen = choose([far_behind], None, validation, 4)
     assert (len(chosen.runs), chosen.interrupted) == (2, True)
 
 

@@ -123,7 +123,8 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool, has_
         passes += -(-(first + race + others) // FEWER)
         sweeps += -(-min(PILOTS, chains.n_chains) * chains.n_sweeps // FEWER)
     if keeps_aside and estimator.inference == "auto" and not resolve.asks_for_chains(estimator):
-        passes += estimator.max_epochs  # of a structured fit, in case that chains are no better
+        # Of a structured fit, in case that chains are no better; others like it then take the place of further chains.
+        passes += estimator.max_epochs
     return Work(passes + race, sweeps, batches)
 
 

@@ -139,7 +139,7 @@ def side_by_side(
             runs[number] = Run(begun)
             if not begun.interrupted:
                 end, collector = go_on(begun, own, watch, label)
-                runs[number] = Run(_forgetful(begun), _placed(_forgetful(end), label), collector)
+                runs[number] = Run(forgetful(begun), _placed(forgetful(end), label), collector)
         finally:  # after an error, too: nobody asks for it before the chains beside it have ended
             if number not in runs or runs[number].end is None or runs[number].last.interrupted:
                 ended.set()
@@ -157,7 +157,7 @@ def _placed(outcome: loop.Outcome, where: str) -> loop.Outcome:
     return replace(outcome, reason=f"{where}: {outcome.reason}") if outcome.interrupted else outcome
 
 
-def _forgetful(outcome: loop.Outcome) -> loop.Outcome:
+def forgetful(outcome: loop.Outcome) -> loop.Outcome:
     """The same without where its rows ended, which many chains would hold on to to the end."""
     return replace(outcome, memory=RowMemory(0))
 

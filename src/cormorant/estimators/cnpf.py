@@ -35,7 +35,7 @@ class CNPF(Factorization):
             algorithm), or "auto": the sampler, unless the counts are not whole numbers, something is asked for
             that only structured inference has (a batch size, a bound), or the rows kept aside are
             predicted as well by a structured fit as chains promise to after two of them (not asked where `n_chains`,
-            `n_sweeps`, `n_samples` or covariates are given).
+            `n_sweeps`, `n_samples` or covariates are given); predictions are then the mean of up to four such fits.
         allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
             that never falls.
         batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
@@ -47,8 +47,8 @@ class CNPF(Factorization):
             none of fewer than 200 rows).
         n_chains: Chains of the sampler; predictions average over all. None: 8, fewer (at least 2) for
             large data.
-        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 60, or 40 for large data;
-            with covariates four times as many, up to sixteen on small data, for the intervals of their effects. A sweep
+        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 90, or 60 for large data;
+            with covariates three times as many, up to twelve on small data, for the intervals of their effects. A sweep
             draws every count and then, by turns, the weights, or the rows' fields and the locations: two move all.
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
@@ -103,7 +103,7 @@ class CNPF(Factorization):
         inference_: The scheme that was used.
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
             unless sampled. Predictions and `correlation_` average over them; the other attributes above summarise the
-            first chain.
+            first chain (of several structured fits: they are the first's).
         diagnostics_: Effective sample size ("ess") and split R-hat ("rhat") of summaries that labels do not touch.
         traces_: Those summaries after every sweep of the last two thirds of a chain: a dict of lists a chain.
         correlation_interval_: 90% credible intervals around `correlation_` (2 x T x T), where it was sampled; too

@@ -275,19 +275,27 @@ class Factorization(
         assert isinstance(structured, Structured)
         holding = replace(structured, learn=structured.learn - {"a0"})  # that of a start stays where it is: `start_a0`
 
-        def run(group: list[Start], epochs: int, rng: np.random.Generator, *callbacks: Any) -> loop.Outcome:
-            return self._run(holding, group, rows, validation, rng, min(epochs, self.max_epochs), *callbacks)
+        def run(group: list[Start], epochs: int, rng: np.random.Generator, **where: Any) -> loop.Outcome:
+            return self._run(holding, group, rows, validation, rng, min(epochs, self.max_epochs), **where)
 
         def contender(group: list[Start], first: loop.Outcome, callbacks: list[loop.Callback]) -> Contender:
             def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
-                return run([group[first.start]], resolve.START_EPOCHS, rng, callbacks)
+                return run([group[first.start]], resolve.START_EPOCHS, rng, callbacks=callbacks)
+
+            def fit(number: int) -> loop.Outcome:
+                label = "fit" if number == 0 else f"fit {number + 1}"
+                where: dict[str, Any] = {"callbacks": callbacks, "stage": label}
+                begun = first if number == 0 else run([group[first.start]], resolve.FIRST_EPOCHS, rng, **where)
+                if begun.interrupted:
+                    return begun
+                return self._run(structured, [], rows, validation, rng, begun=begun, **where)
 
             note = "" if first is firsts[0] else f" with {first.size} components"
-            return Contender(first, partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks, note=note))
+            chain = partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks, note=note)
+            return Contender(first, chain, None if wants_chains else fit)
 
-        def to_the_end(first: loop.Outcome) -> loop.Outcome:
-            return self._run(structured, [], rows, validation, rng, callbacks=callbacks, begun=first)
-
+        # Of covariates structured inference says too little, too surely: their effects want samples.
+        wants_chains = self.inference != "auto" or resolve.asks_for_chains(self) or self._encoding is not None
         groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
         firsts: list[loop.Outcome] = []
         with compile_ahead():
@@ -298,10 +306,7 @@ class Factorization(
             with bars_of(self) as bars:
                 callbacks = [*bars.values(), *self.callbacks]
                 contenders = [contender(groups[i], firsts[i], callbacks) for i in worth_trying(firsts)]
-                # Of covariates structured inference says too little, too surely: their effects want samples.
-                is_asked_for = resolve.asks_for_chains(self) or self._encoding is not None
-                others = to_the_end if self.inference == "auto" and not is_asked_for else None
-                chosen = choose(contenders, gibbs, validation, wanted.n_chains, others)
+                chosen = choose(contenders, gibbs, validation, wanted.n_chains)
         if any(run.end for run in chosen.runs):
             self._finish_chains(gibbs, structured, chosen, rows, counts)
             return
@@ -310,8 +315,10 @@ class Factorization(
         reason = outcome.reason
         if chosen.interrupted and not outcome.interrupted:
             reason = "interrupted while starts were tried; the first is kept"
-        self._finish(structured, outcome.state, counts.column_names)
-        self._record(outcome.history, reason, chosen.interrupted or outcome.interrupted)
+        others = [other.state.globals for other in chosen.others]
+        self._finish(structured, outcome.state, counts.column_names, others=others)
+        history = sum((other.history for other in chosen.others), outcome.history)
+        self._record(history, reason, chosen.interrupted or outcome.interrupted)
 
     def _finish_chains(self, gibbs: Gibbs, structured: Structured, chosen: Choice, rows: Rows, counts: Counts) -> None:
         """The fitted model of these chains."""
@@ -361,6 +368,7 @@ class Factorization(
         max_epochs: int | None = None,
         callbacks: list[loop.Callback] | None = None,
         begun: loop.Outcome | None = None,
+        stage: str = "fit",
     ) -> loop.Outcome:
         """Plan, settings and callbacks for the loop, by default the user's and the bars; what is ``begun`` goes on."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows, self.inference_ == "gibbs")
@@ -375,10 +383,10 @@ class Factorization(
         settings = loop.Settings(epochs, self.tol, self.patience, watch, check_every, title)
         with bars_of(self) if callbacks is None else nullcontext({}) as bars:
             callbacks = [*bars.values(), *self.callbacks] if callbacks is None else callbacks
-            if begun is not None:  # by another scheme: its best is not the one to beat
-                others = (settings, rng, validation, callbacks)
-                end = loop.run(scheme, begun.state, rows, plan, *others, memory=begun.memory)
-                return replace(end, history=begun.history + end.history)
+            if begun is not None:
+                return loop.run(
+                    scheme, begun.state, rows, plan, settings, rng, validation, callbacks, stage, resume=begun
+                )
             judges = validation if watch == "perplexity" and len(starts) > 1 else None
             states = []
             for start in starts if judges else starts[:1]:
@@ -388,7 +396,7 @@ class Factorization(
                 states.append(ready.state)
             if judges:
                 return loop.race(scheme, states, rows, plan, settings, rng, judges, callbacks)
-            return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks)
+            return loop.run(scheme, states[0], rows, plan, settings, rng, validation, callbacks, stage)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

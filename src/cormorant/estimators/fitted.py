@@ -16,7 +16,7 @@ from cormorant.estimators.effects import Effects, effect_draws, effects_given_lo
 from cormorant.inference.fit import Callback, Info
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import sticks_of
-from cormorant.inference.predictive import PointPosterior, Posterior, SampledPosterior
+from cormorant.inference.predictive import MeanPosterior, PointPosterior, Posterior, SampledPosterior
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import with_unused
@@ -76,8 +76,12 @@ class FittedMixin:
         column_names: Any,
         reorder: bool = True,
         sampled: Sampled | None = None,
+        others: Sequence[Globals] = (),
     ) -> None:
-        """Public attributes, the components in falling order of what they explain."""
+        """Public attributes, the components in falling order of what they explain.
+
+        ``others``: of fits beside this one, with which it shares predictions and nothing else.
+        """
         g, memory = state.globals, state.memory
         chains = [] if sampled is None else sampled.chains
         if reorder:
@@ -87,7 +91,7 @@ class FittedMixin:
             state = State(g, kept, state.n_steps)
             chains = [[sample.reorder(order) for sample in chain] for chain in chains]
         self._state, self._globals = state, g
-        self._set_samples(scheme, chains)
+        self._set_posteriors(scheme, chains, others)
         self.diagnostics_ = {} if sampled is None else sampled.diagnostics
         self.traces_ = [] if sampled is None else sampled.traces
         self._set_effects()
@@ -105,11 +109,15 @@ class FittedMixin:
         self.n_components_used_ = count_used(self.usage_)
         self.column_names_ = column_names
 
-    def _set_samples(self, scheme: Scheme, chains: list[list[Sample]]) -> None:
-        """What only a sampler gives; without samples, predictions are made from the one set of globals."""
-        self.samples_ = chains
+    def _set_posteriors(self, scheme: Scheme, chains: list[list[Sample]], others: Sequence[Globals]) -> None:
+        """What predictions are made from: samples, if there are any, else this fit and the others beside it."""
+        self.samples_, self._others = chains, others
         self._at_point = PointPosterior(scheme.solver, self._globals)
-        self._at_samples = SampledPosterior(scheme, chains) if chains and isinstance(scheme, Gibbs) else None
+        self._at_all: Posterior = self._at_point
+        if chains and isinstance(scheme, Gibbs):
+            self._at_all = SampledPosterior(scheme, chains)
+        elif others:
+            self._at_all = MeanPosterior([self._at_point, *(PointPosterior(scheme.solver, g) for g in others)])
 
     @property
     def _point_posterior(self) -> PointPosterior:
@@ -119,8 +127,7 @@ class FittedMixin:
     @property
     def _posterior(self) -> Posterior:
         """What predictions are made from, with as many threads as `n_jobs` now says."""
-        posterior = self._at_samples or self._at_point
-        return posterior.on(select_backend(self.n_jobs))
+        return self._at_all.on(select_backend(self.n_jobs))
 
     def _set_correlation(self, kernel: Kernel) -> None:
         """rho of the locations or, where they were sampled, its mean over the samples, with an interval."""
@@ -158,9 +165,17 @@ class FittedMixin:
         """Effects per unit of the covariates in each sample of a chain, samples x components x covariates."""
         return self._per_unit(effect_draws(self._model.kernel, samples, relative))
 
-    def _restore(self, state: State, row_names: Any, column_names: Any, feature_names_in: Any, sampled: Any) -> None:
+    def _restore(
+        self,
+        state: State,
+        row_names: Any,
+        column_names: Any,
+        feature_names_in: Any,
+        sampled: Sampled | None,
+        others: Sequence[Globals],
+    ) -> None:
         """Become the fitted model that a file describes."""
-        self._finish(self._scheme(), state, column_names, reorder=False, sampled=sampled)
+        self._finish(self._scheme(), state, column_names, reorder=False, sampled=sampled, others=others)
         self.n_features_in_ = len(state.globals.atom_shape)
         self.row_names_ = row_names
         if feature_names_in is not None:

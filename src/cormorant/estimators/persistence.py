@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,7 +22,7 @@ from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.models.cnpf import Hyperparameters
 
-FORMAT = 2  # 2: posterior samples; 1 is read
+FORMAT = 3  # 2: posterior samples; 3: several fits; earlier ones are read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
 GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations", "coefficients")  # early files: not the last
@@ -50,6 +51,7 @@ class PersistenceMixin:
         model: ClassVar[Any]
         _state: State
         _globals: Globals
+        _others: Sequence[Globals]
         _row_weights: np.ndarray | None
         frequencies_: np.ndarray | None
         samples_: list[list[Sample]]
@@ -88,7 +90,9 @@ class PersistenceMixin:
 
     def _arrays(self) -> dict[str, np.ndarray]:
         """What goes to safetensors: the globals, what partial_fit needs to go on, the rows."""
-        arrays = {name: getattr(self._globals, name) for name in GLOBAL_ARRAYS}
+        arrays = _arrays_of(self._globals)
+        for number, other in enumerate(self._others):
+            arrays |= _arrays_of(other, _prefix(number))
         memory = self._state.memory
         if isinstance(memory, Statistics):
             arrays |= {f"memory.{f.name}": np.asarray(getattr(memory, f.name)) for f in fields(Statistics)}
@@ -102,15 +106,11 @@ class PersistenceMixin:
 
     def _document(self) -> dict[str, Any]:
         """What goes to JSON: parameters, numbers, names."""
-        g = self._globals
         return {
             "model": self.model.name,
             "parameters": stored_parameters(self),
-            "globals": {
-                **{name: getattr(g, name) for name in stored_samples.NUMBERS},
-                "hyper": asdict(g.hyper),
-                "n_steps": self._state.n_steps,
-            },
+            "globals": _numbers_of(self._globals) | {"n_steps": self._state.n_steps},
+            "others": [_numbers_of(other) for other in self._others],
             "fitted": {name: getattr(self, name) for name in FITTED},
             "samples": stored_samples.to_numbers(self.samples_),
             "row_names": listed(self.row_names_),
@@ -153,11 +153,8 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         return cls._from_file(document, arrays)
     estimator = cls(**document["parameters"])
     info = document["globals"]
-    g = Globals(
-        **{name: arrays[name] for name in GLOBAL_ARRAYS if name in arrays},
-        **stored_samples.read_numbers(info),
-        hyper=Hyperparameters(**info["hyper"]),
-    )
+    g = _read_globals(arrays, info)
+    others = [_read_globals(arrays, other, _prefix(i)) for i, other in enumerate(document.get("others", []))]
     names = {key: named(document[key]) for key in ("row_names", "column_names", "feature_names_in")}
     _check_lengths(g, arrays.get("row_weights"), names)
     fitted = document["fitted"]
@@ -167,7 +164,7 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     estimator.frequencies_ = arrays.get("frequencies")
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
     sampled = Sampled(chains, g, {}, [], (), "") if chains else None
-    estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled)
+    estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled, others=others)
     estimator._row_weights = arrays.get("row_weights")
     for name in ROW_SETS:
         setattr(estimator, f"{name}_", arrays.get(name, np.array([], dtype=np.int64)))
@@ -177,6 +174,27 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     for name in FITTED:
         setattr(estimator, name, fitted[name])
     return estimator
+
+
+def _prefix(number: int) -> str:
+    """Of the names of arrays of a fit beside the first."""
+    return f"other.{number}."
+
+
+def _arrays_of(g: Globals, prefix: str = "") -> dict[str, np.ndarray]:
+    return {prefix + name: getattr(g, name) for name in GLOBAL_ARRAYS}
+
+
+def _numbers_of(g: Globals) -> dict[str, Any]:
+    return {**{name: getattr(g, name) for name in stored_samples.NUMBERS}, "hyper": asdict(g.hyper)}
+
+
+def _read_globals(arrays: dict[str, np.ndarray], info: dict[str, Any], prefix: str = "") -> Globals:
+    return Globals(
+        **{name: arrays[prefix + name] for name in GLOBAL_ARRAYS if prefix + name in arrays},
+        **stored_samples.read_numbers(info),
+        hyper=Hyperparameters(**info["hyper"]),
+    )
 
 
 def _first_format(inference: str) -> str:

@@ -3,7 +3,8 @@
 Two chains of each size that is worth it tell, on the rows kept aside, what the mean of all chains will come to. A race
 between structured starts cannot: one fit with few components may be ahead of one with many, and the mean of several the
 other way round, since what fits with many components get wrong differs from fit to fit. And where rows have counts that
-vary more than Poisson counts do (cells and their genes), chains may predict worse than the fits that they start from.
+vary more than Poisson counts do (cells and their genes), chains may predict worse than the fits that they start from;
+then several of those are averaged.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from cormorant._words import counted
 from cormorant.data import Counts
-from cormorant.estimators.chains import Run
+from cormorant.estimators.chains import Run, forgetful
 from cormorant.inference.fit import Outcome
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import SampledPosterior, Validation, entry_probabilities, mean_log
@@ -25,23 +27,29 @@ Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilitie
 PILOTS = 2  # chains of each size, before there is a choice
 MOST_OF_A_GAIN = 0.99  # of the square of what m chains can gain at most: there their variance would be infinite
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
+MOST_FITS = 4  # structured fits that are averaged, where they are kept
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Chains with one number of components: what the first starts from, and how to run some of them, by number."""
+    """One number of components: what the first chain starts from, and how to run some of the chains, by number.
+
+    ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own; None: chains are asked for.
+    """
 
     first: Outcome
     run: Callable[[Sequence[int]], list[Run]]
+    fit: Callable[[int], Outcome] | None = None
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chains, and what the first of them starts from; or none, and the structured fit that is better."""
+    """The chains, and what the first of them starts from; or none, and the structured fits that are better."""
 
     first: Outcome
     runs: list[Run] = field(default_factory=list)
     interrupted: bool = False
+    others: list[Outcome] = field(default_factory=list)  # structured fits beside the first
 
 
 def worth_trying(firsts: Sequence[Outcome]) -> list[int]:
@@ -57,14 +65,10 @@ def choose(
     gibbs: Gibbs,
     validation: Validation | None,
     n_chains: int,
-    go_on: Callable[[Outcome], Outcome] | None = None,
 ) -> Choice:
-    """Run a few chains of each contender, and then all of the one that promises most, or of both together.
-
-    ``go_on`` takes a start to the end of a structured fit, which is taken where chains promise no better; None: never.
-    """
+    """Run a few chains of each contender, and then all of the one that promises most, or of both together."""
     first, few = contenders[0], range(min(PILOTS, n_chains))
-    if validation is None or (len(contenders) == 1 and go_on is None):  # there is nothing to choose, or by
+    if validation is None or (len(contenders) == 1 and first.fit is None):  # there is nothing to choose, or by
         return Choice(first.first, first.run(range(n_chains)))
     pilots: list[list[Run]] = []
     predicted: list[Predicted] = []
@@ -86,16 +90,16 @@ def choose(
     shares = options[best]
     runs = [run for i, share in shares.items() for run in pilots[i][:share]]
     begun = Choice(contenders[min(shares)].first, runs)
-    start = min((contender.first for contender in contenders), key=lambda outcome: outcome.best)
-    if go_on is not None and promised[best] >= CLOSE * start.best:
-        end = go_on(start)
+    ahead = min(contenders, key=lambda contender: contender.first.best)
+    if ahead.fit is not None and promised[best] >= CLOSE * ahead.first.best:
+        end = ahead.fit(0)
         if end.interrupted:
             return replace(begun, interrupted=True)
         if end.best <= promised[best]:
             logger.info(
                 "a structured fit predicts as well as chains promise to, and is kept; for samples give n_chains"
             )
-            return Choice(end)
+            return averaged(end, ahead.fit, min(MOST_FITS, n_chains))
     for i, share in shares.items():
         rest = range(len(few), share)
         more = contenders[i].run(rest)
@@ -103,6 +107,20 @@ def choose(
         if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)
     return begun
+
+
+def averaged(first: Outcome, fit: Callable[[int], Outcome], n_fits: int) -> Choice:
+    """The first structured fit and others beside it: the mean of what they predict is better than each of them."""
+    others: list[Outcome] = []
+    for number in range(1, n_fits):
+        other = fit(number)
+        if other.interrupted:
+            kept = f"interrupted in fit {number + 1} of {n_fits}; kept: {counted(number, 'fit')}"
+            return Choice(replace(first, interrupted=True, reason=kept), others=others, interrupted=True)
+        others.append(forgetful(other))
+    if others:
+        first = replace(first, reason=f"{first.reason}; predictions are the mean of {n_fits} fits")
+    return Choice(first, others=others)
 
 
 def _are_whole(runs: Sequence[Run], wanted: int) -> bool:

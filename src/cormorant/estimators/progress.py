@@ -66,8 +66,9 @@ class Wording:
 
 
 def _doing(info: Info) -> str:
-    if info.stage == "fit":  # the stage that may stop before its end
-        return f"{info.epoch} of at most {info.max_epochs} epochs"
+    if info.stage.startswith("fit"):  # stages that may stop before their end
+        which = "" if info.stage == "fit" else f"{info.stage}, "
+        return f"{which}{info.epoch} of at most {info.max_epochs} epochs"
     unit = "sweeps" if info.stage.startswith("chain") else "epochs"
     return f"{info.stage}, {info.epoch} of {info.max_epochs} {unit}"
 

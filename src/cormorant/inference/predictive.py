@@ -1,6 +1,6 @@
 """Posteriors of rows, and the paper's perplexity: the only place where either is computed.
 
-Predictions are made from one set of globals, or from samples of them.
+Predictions are made from one set of globals, from those of several fits, or from samples.
 
 Either gives, for a block of rows, pairs (q, atoms): q are a row's weights scaled so that the rates q @ atoms.T sum to
 one, and the probability that a row's next count falls in a column is the mean of those rates over the pairs.
@@ -95,6 +95,27 @@ class PointPosterior:
             x[empty] = self.solver.prior_mean(self.globals, rows.take(empty).covariates)
         atoms = self.globals.atom_mean
         yield x / (x @ atoms.sum(axis=0))[:, None], atoms
+
+
+@dataclass(frozen=True)
+class MeanPosterior:
+    """Several fits, each with one set of globals, from starts of their own: the mean of what they predict."""
+
+    fits: Sequence[PointPosterior]
+
+    @property
+    def backend(self) -> Backend:
+        """What does the work."""
+        return self.fits[0].backend
+
+    def on(self, backend: Backend) -> Self:
+        """The same where another does the work."""
+        return replace(self, fits=[fit.on(backend) for fit in self.fits])
+
+    def pairs(self, rows: Rows) -> Pairs:
+        """A pair a fit."""
+        for fit in self.fits:
+            yield from fit.pairs(rows)
 
 
 @dataclass(frozen=True)
