@@ -15,7 +15,7 @@ from .packages import PEERS, Setting
 PASSES = (1, 2, 5, 10, 20, 50)
 SWEEPS = (10, 30, 100, 300)
 CTM_SWEEPS = (3, 10, 30)
-SAMPLER_SWEEPS = (2, 10, 30, 60, 120)
+SAMPLER_SWEEPS = (2, 10, 30, 60, 90, 120)
 CHUNKS = (10, 30, 100)
 FIELDS = ("data", "rows", "curve", "setting", "chains", "fit seconds", "wall seconds", *table.FRACTIONS)
 Curves = dict[str, list[Score]]

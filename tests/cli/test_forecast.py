@@ -7,6 +7,7 @@ import pytest
 from cormorant import CNPF
 from cormorant.cli import forecast as module
 from cormorant.cli.forecast import LARGEST_BLOCK, Forecast, Trial, extrapolate, forecast, run_trial
+from cormorant.estimators import parameters
 
 SIZES = 10, 110
 
@@ -55,6 +56,14 @@ def test_a_sampler_sweeps():
     found = extrapolate(model, 1000, 1, SIZES, trials(sweep=(2.0, 3.0)))
     sweep = 2.0 + 0.01 * 990
     assert found.seconds == pytest.approx(43 + (5 + 3) * 21 + 2 * 30 * sweep + 0.5)  # the second starts shorter
+
+
+@pytest.mark.parametrize(("sweep", "passes", "sweeps"), [(0.1, 4 * 50 + 3, 2 * 60), (30.0, 50 + 7 * 3, 8 * 60)])
+def test_all_chains_or_several_structured_fits(monkeypatch, sweep, passes, sweeps):
+    """Whichever takes longer: two chains and four structured fits, or one of those and all chains."""
+    monkeypatch.setattr(parameters, "MOST_CHAINS", 8)
+    found = extrapolate(CNPF(20, max_epochs=50), 1000, 1, SIZES, trials(sweep=(sweep, sweep)))
+    assert found.seconds == pytest.approx(43 + passes * 21 + sweeps * sweep + 0.5)
 
 
 def test_noise_does_not_make_anything_negative():

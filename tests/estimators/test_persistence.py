@@ -190,6 +190,14 @@ def test_files_from_before_the_checksum_are_read(saved, tmp_path):
     model.save(tmp_path / "again")
 
 
+def test_files_from_before_several_fits_were_averaged_are_read(saved):
+    before = load(saved).components_
+    document = json.loads((saved / "model.json").read_text())
+    del document["others"], document["sha256"]
+    (saved / "model.json").write_text(json.dumps(document | {"format": 2}))
+    assert np.array_equal(load(saved).components_, before)
+
+
 def _flip(file):
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 255

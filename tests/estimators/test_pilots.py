@@ -173,14 +173,23 @@ def test_the_fits_are_those_of_the_start_that_is_ahead(validation):
     assert [chosen.first.best, *(other.best for other in chosen.others)] == list(range(pilots.MOST_FITS))
 
 
-def test_an_interrupt_of_the_structured_fit_keeps_the_chains(validation):
-    interrupted = contender(4.0, 0.2, [], lambda number: outcome(3.0, interrupted=True))
-    chosen = choose([interrupted], None, validation, 4)
+def interrupted(number):
+    return outcome(3.0, interrupted=True)
+
+
+def interrupted_between_stages(number):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("fit", [interrupted, interrupted_between_stages])
+def test_an_interrupt_of_the_structured_fit_keeps_the_chains(validation, fit):
+    chosen = choose([contender(4.0, 0.2, [], fit)], None, validation, 4)
     assert (len(chosen.runs), chosen.interrupted) == (2, True)
 
 
-def test_an_interrupt_of_a_further_fit_keeps_those_before(validation):
-    only = contender(4.0, 0.2, [], lambda number: outcome(3.0, interrupted=number == 2))
+@pytest.mark.parametrize("fit", [interrupted, interrupted_between_stages])
+def test_an_interrupt_of_a_further_fit_keeps_those_before(validation, fit):
+    only = contender(4.0, 0.2, [], lambda number: outcome(3.0) if number < 2 else fit(number))
     chosen = choose([only], None, validation, 4)
     assert (chosen.runs, len(chosen.others), chosen.interrupted) == ([], 1, True)
     assert chosen.first.reason == "interrupted in fit 3 of 4; kept: 2 fits"
@@ -255,7 +264,7 @@ def test_what_is_kept_is_the_best_that_was_seen(by_default, monkeypatch):
 
 
 def test_the_fits_that_are_kept_are_averaged(noisy, by_default, tmp_path):
-    """Each is a fit of its own, to its end; the mean predicts better than they do on average, and is saved."""
+    """Each is a fit of its own, to its end; the mean of what they predict is the model's, and is saved."""
     seen, test = split_entries(overdispersed(np.random.default_rng(1)), 0.3, 0)
     rows = to_rows(seen, None, None)
     fits = by_default._posterior.fits
@@ -264,15 +273,23 @@ def test_the_fits_that_are_kept_are_averaged(noisy, by_default, tmp_path):
     assert len(fits) == 2  # as many as the tests have chains
     assert mean == pytest.approx(np.mean(single, axis=0))
     assert np.log(perplexity(by_default, seen, test)) == pytest.approx(-mean_log(mean, test))
-    assert mean_log(mean, test) > np.mean([mean_log(p, test) for p in single])
+    assert np.abs(np.log(single[0] / single[1])).mean() > 0.01  # they differ
     assert np.array_equal(fits[0].globals.atom_mean.T, by_default.components_)
-    assert {entry["stage"] for entry in by_default.history_} == {"fit", "fit 2"}
+    assert {entry["stage"] for entry in by_default.history_} == {"fit", "start of fit 2", "fit 2"}
     assert by_default.stop_reason_.endswith("predictions are the mean of 2 fits")
     by_default.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert np.array_equal(entry_probabilities(again._posterior, rows, test), mean)
     again.partial_fit(noisy)  # a step on the one whose components are shown; the others know nothing of it
     assert not hasattr(again._posterior, "fits")
+
+
+def test_a_fit_that_goes_on_from_another_is_one(noisy):
+    """Further ones would begin, and end, where it does."""
+    model = CNPF(40, 3, random_state=0, warm_start=True, max_epochs=10).fit(noisy)
+    assert len(model._posterior.fits) == 2
+    assert not hasattr(model.fit(noisy)._posterior, "fits")
+    assert model.inference_ == "structured"
 
 
 @pytest.mark.parametrize(

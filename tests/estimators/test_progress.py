@@ -52,6 +52,12 @@ def test_the_last_known_value_stays():
     )
 
 
+def test_further_fits_say_which_they_are():
+    wording = Wording()
+    assert wording(info(5, stage="start of fit 2", perplexity=9.0)) == "start of fit 2, 5 of 40 epochs, perplexity 9"
+    assert wording(info(11, stage="fit 2")) == "fit 2, 11 of at most 40 epochs"
+
+
 def test_a_fit_that_has_not_begun_waits():
     hgp, cnpf = shown([("hgp", info(5, bound=-10.0))]).splitlines()[-3:-1]
     assert "hgp  ━" in hgp

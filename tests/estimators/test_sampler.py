@@ -331,7 +331,7 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 )
 def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
     monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
-    monkeypatch.setattr(parameters, "MOST_SWEEPS", 90)
+    monkeypatch.setattr(parameters, "USUAL_SWEEPS", 90)
     found = parameters.resolve_chains(None, None, 5, n_rows, 200)
     assert (found.n_chains, found.n_sweeps) == (n_chains, n_sweeps)
 

@@ -35,7 +35,8 @@ class Cormorant(Peer):
 
     package = module = "cormorant"
     fold_in = (
-        "a short chain of the row through each posterior sample, or the solution of a structured fit that was kept"
+        "a short chain of the row through each posterior sample, or the mean of the solutions of structured fits that "
+        "were kept"
     )
     is_repeated = True
     model = "cnpf"

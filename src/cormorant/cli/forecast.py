@@ -19,7 +19,7 @@ import numpy as np
 
 from cormorant.data import Matrix
 from cormorant.estimators import parameters as resolve
-from cormorant.estimators.pilots import PILOTS
+from cormorant.estimators.pilots import MOST_FITS, PILOTS
 from cormorant.estimators.registry import family_of
 from cormorant.estimators.starts import SURPLUS_EPOCHS
 from cormorant.estimators.thinned_chains import START_EPOCHS
@@ -99,11 +99,12 @@ def _varying(theta: np.ndarray) -> np.ndarray:
 
 
 class Work(NamedTuple):
-    """What a fit does at most."""
+    """What a fit does at most, or what it may do ``instead``, whichever takes longer."""
 
     passes: int
     sweeps: int = 0
     batches: int = 1  # steps of a pass
+    instead: Work | None = None
 
 
 def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:
@@ -117,15 +118,21 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool, has_
     given = estimator.n_chains, estimator.n_sweeps, estimator.n_samples
     chains = resolve.resolve_chains(*given, n_rows, estimator.n_components, has_covariates)
     first, others = (min(n, estimator.max_epochs) for n in (resolve.FIRST_EPOCHS, resolve.START_EPOCHS))
-    passes = first + (chains.n_chains - 1) * others
-    sweeps = chains.n_chains * chains.n_sweeps
-    if heats and len(sizes_to_try(estimator.n_components)) > 1:  # a few chains with so many fewer components
-        passes += -(-(first + race + others) // FEWER)
-        sweeps += -(-min(PILOTS, chains.n_chains) * chains.n_sweeps // FEWER)
+    few = min(PILOTS, chains.n_chains)
+
+    def chosen(n_chains: int, n_fits: int) -> Work:
+        """So many chains, and structured fits that are followed to their end, the first from where a chain began."""
+        passes = race + first + (n_chains - 1) * others + max(n_fits * estimator.max_epochs - first, 0)
+        sweeps = n_chains * chains.n_sweeps
+        if heats and len(sizes_to_try(estimator.n_components)) > 1:  # a few chains with so many fewer components
+            passes += -(-(first + race + others) // FEWER)
+            sweeps += -(-few * chains.n_sweeps // FEWER)
+        return Work(passes, sweeps, batches)
+
     if keeps_aside and estimator.inference == "auto" and not resolve.asks_for_chains(estimator):
-        # Of a structured fit, in case that chains are no better; others like it then take the place of further chains.
-        passes += estimator.max_epochs
-    return Work(passes + race, sweeps, batches)
+        fits_alone = chosen(few, min(MOST_FITS, chains.n_chains))  # in case that chains are no better
+        return chosen(chains.n_chains, 1)._replace(instead=fits_alone)
+    return chosen(chains.n_chains, 0)
 
 
 def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:
@@ -155,16 +162,19 @@ def extrapolate(
     has_covariates: bool = False,
 ) -> Forecast:
     """From two trials of ``sizes`` rows to all of them."""
-    work = WORK[family_of(estimator.model.name)](estimator, n_rows, starts, trials[0].sweep > 0, has_covariates)
+    most = WORK[family_of(estimator.model.name)](estimator, n_rows, starts, trials[0].sweep > 0, has_covariates)
 
     def at_all(name: str, batches: int = 1, rows: int = n_rows) -> float:
         small, large = (getattr(trial, name) for trial in trials)
         slope = max(large - small, 0.0) / max(sizes[1] - sizes[0], 1)
         return batches * max(small - slope * sizes[0], 0.0) + slope * rows
 
-    passing = at_all("first", work.batches) + work.passes * at_all("later", work.batches)
-    seconds = passing + work.sweeps * at_all("sweep") + at_all("rest")
-    return Forecast(seconds, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
+    def seconds(work: Work) -> float:
+        passing = at_all("first", work.batches) + work.passes * at_all("later", work.batches)
+        return passing + work.sweeps * at_all("sweep") + at_all("rest")
+
+    longest = max(seconds(work) for work in (most, most.instead) if work is not None)
+    return Forecast(longest, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
 
 
 def run_trial(estimator: Any, counts: Counts | Matrix, theta: np.ndarray | None = None) -> Trial:

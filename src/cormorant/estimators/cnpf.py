@@ -98,7 +98,8 @@ class CNPF(Factorization):
         hyperparameters_: The paper's numbers as the fit used them.
         bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
         history_: One dict an epoch (a sweep of a chain, a call of `partial_fit`): its stage (each fit that a chain
-            starts from, and each chain, counts epochs and seconds anew), step size, bound, validation perplexity.
+            starts from, each chain, and each of several structured fits count epochs and seconds anew), step size,
+            bound, validation perplexity.
         n_epochs_: How many they are.
         inference_: The scheme that was used.
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty

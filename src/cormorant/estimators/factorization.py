@@ -24,7 +24,7 @@ from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.misplaced import refuse_misplaced
 from cormorant.estimators.persistence import PersistenceMixin
-from cormorant.estimators.pilots import Choice, Contender, choose, worth_trying
+from cormorant.estimators.pilots import MOST_FITS, Choice, Contender, choose, worth_trying
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import bars_of
 from cormorant.estimators.starts import linear_model, prepare, start_dims
@@ -283,17 +283,21 @@ class Factorization(
                 return run([group[first.start]], resolve.START_EPOCHS, rng, callbacks=callbacks)
 
             def fit(number: int) -> loop.Outcome:
-                label = "fit" if number == 0 else f"fit {number + 1}"
-                where: dict[str, Any] = {"callbacks": callbacks, "stage": label}
-                begun = first if number == 0 else run([group[first.start]], resolve.FIRST_EPOCHS, rng, **where)
+                begun, stage = first, "fit"
+                if number > 0:
+                    stage = f"fit {number + 1}"
+                    begun = run(
+                        [group[first.start]], resolve.FIRST_EPOCHS, rng, callbacks=callbacks, stage=f"start of {stage}"
+                    )
                 if begun.interrupted:
                     return begun
-                return self._run(structured, [], rows, validation, rng, begun=begun, **where)
+                return self._run(structured, [], rows, validation, rng, callbacks=callbacks, begun=begun, stage=stage)
 
             note = "" if first is firsts[0] else f" with {first.size} components"
             chain = partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks, note=note)
-            return Contender(first, chain, None if wants_chains else fit)
+            return Contender(first, chain, None if wants_chains else fit, 1 if resumes else MOST_FITS)
 
+        resumes = self.warm_start and hasattr(self, "_state")  # further fits would begin where this one does
         # Of covariates structured inference says too little, too surely: their effects want samples.
         wants_chains = self.inference != "auto" or resolve.asks_for_chains(self) or self._encoding is not None
         groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]

@@ -30,7 +30,7 @@ MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
 SWEEPS_FOR_EFFECTS = 3, 12  # times as many sweeps by default where rows have covariates, at least and at most,
 FEW_CELLS = 20_000  # and rows x components up to which they are the most
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
-MOST_SWEEPS, FEWEST_SWEEPS = 90, 60  # by default
+USUAL_SWEEPS, SWEEPS_OF_LARGE = 90, 60  # by default; large: from so many cells on
 FEWEST_CHAINS, MOST_CHAINS = 2, 8  # likewise; each finds another mode, and their average predicts better than any
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 # Parameters that are read only if another has one of these values.
@@ -223,7 +223,7 @@ def resolve_chains(
     """
     cells = max(n_rows * n_components, 1)
     least, most = SWEEPS_FOR_EFFECTS if has_covariates else (1, 1)
-    usual = MOST_SWEEPS if cells <= MANY_CELLS else FEWEST_SWEEPS
+    usual = USUAL_SWEEPS if cells <= MANY_CELLS else SWEEPS_OF_LARGE
     times = int(np.clip(most * FEW_CELLS // cells, least, most))
     chosen = {
         "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))

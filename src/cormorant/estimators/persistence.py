@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -109,8 +109,8 @@ class PersistenceMixin:
         return {
             "model": self.model.name,
             "parameters": stored_parameters(self),
-            "globals": _numbers_of(self._globals) | {"n_steps": self._state.n_steps},
-            "others": [_numbers_of(other) for other in self._others],
+            "globals": stored_samples.numbers_of(self._globals) | {"n_steps": self._state.n_steps},
+            "others": [stored_samples.numbers_of(other) for other in self._others],
             "fitted": {name: getattr(self, name) for name in FITTED},
             "samples": stored_samples.to_numbers(self.samples_),
             "row_names": listed(self.row_names_),
@@ -156,7 +156,7 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     g = _read_globals(arrays, info)
     others = [_read_globals(arrays, other, _prefix(i)) for i, other in enumerate(document.get("others", []))]
     names = {key: named(document[key]) for key in ("row_names", "column_names", "feature_names_in")}
-    _check_lengths(g, arrays.get("row_weights"), names)
+    _check_lengths(g, others, arrays.get("row_weights"), names)
     fitted = document["fitted"]
     estimator.inference_ = fitted.get("inference_") or _first_format(estimator.inference)
     if document.get("covariates") is not None:
@@ -185,10 +185,6 @@ def _arrays_of(g: Globals, prefix: str = "") -> dict[str, np.ndarray]:
     return {prefix + name: getattr(g, name) for name in GLOBAL_ARRAYS}
 
 
-def _numbers_of(g: Globals) -> dict[str, Any]:
-    return {**{name: getattr(g, name) for name in stored_samples.NUMBERS}, "hyper": asdict(g.hyper)}
-
-
 def _read_globals(arrays: dict[str, np.ndarray], info: dict[str, Any], prefix: str = "") -> Globals:
     return Globals(
         **{name: arrays[prefix + name] for name in GLOBAL_ARRAYS if prefix + name in arrays},
@@ -202,7 +198,9 @@ def _first_format(inference: str) -> str:
     return "structured" if inference == "auto" else inference
 
 
-def _check_lengths(g: Globals, row_weights: np.ndarray | None, names: dict[str, np.ndarray | None]) -> None:
+def _check_lengths(
+    g: Globals, others: Sequence[Globals], row_weights: np.ndarray | None, names: dict[str, np.ndarray | None]
+) -> None:
     """Refuse arrays and names that do not belong together."""
     n_columns, n_components = g.atom_shape.shape
     expected = {
@@ -213,6 +211,7 @@ def _check_lengths(g: Globals, row_weights: np.ndarray | None, names: dict[str, 
         "column_names": (names["column_names"], n_columns),
         "feature_names_in": (names["feature_names_in"], n_columns),
     }
+    expected |= {f"columns of fit {i + 2}": (other.atom_shape, n_columns) for i, other in enumerate(others)}
     for name, (array, length) in expected.items():
         if array is not None and length is not None and len(array) != length:
             raise ValueError(f"the length of {name} ({len(array)}, not {length})")

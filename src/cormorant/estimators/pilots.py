@@ -34,12 +34,14 @@ MOST_FITS = 4  # structured fits that are averaged, where they are kept
 class Contender:
     """One number of components: what the first chain starts from, and how to run some of the chains, by number.
 
-    ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own; None: chains are asked for.
+    ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own, of which there may be
+    ``n_fits``; None: chains are asked for.
     """
 
     first: Outcome
     run: Callable[[Sequence[int]], list[Run]]
     fit: Callable[[int], Outcome] | None = None
+    n_fits: int = MOST_FITS
 
 
 @dataclass(frozen=True)
@@ -92,14 +94,14 @@ def choose(
     begun = Choice(contenders[min(shares)].first, runs)
     ahead = min(contenders, key=lambda contender: contender.first.best)
     if ahead.fit is not None and promised[best] >= CLOSE * ahead.first.best:
-        end = ahead.fit(0)
-        if end.interrupted:
+        end = _or_nothing(ahead.fit, 0)
+        if end is None or end.interrupted:
             return replace(begun, interrupted=True)
         if end.best <= promised[best]:
             logger.info(
                 "a structured fit predicts as well as chains promise to, and is kept; for samples give n_chains"
             )
-            return averaged(end, ahead.fit, min(MOST_FITS, n_chains))
+            return averaged(end, ahead.fit, min(ahead.n_fits, n_chains))
     for i, share in shares.items():
         rest = range(len(few), share)
         more = contenders[i].run(rest)
@@ -110,17 +112,25 @@ def choose(
 
 
 def averaged(first: Outcome, fit: Callable[[int], Outcome], n_fits: int) -> Choice:
-    """The first structured fit and others beside it: the mean of what they predict is better than each of them."""
+    """The first structured fit and others beside it: their mean predicts better than they do on average."""
     others: list[Outcome] = []
     for number in range(1, n_fits):
-        other = fit(number)
-        if other.interrupted:
+        other = _or_nothing(fit, number)
+        if other is None or other.interrupted:
             kept = f"interrupted in fit {number + 1} of {n_fits}; kept: {counted(number, 'fit')}"
             return Choice(replace(first, interrupted=True, reason=kept), others=others, interrupted=True)
         others.append(forgetful(other))
     if others:
         first = replace(first, reason=f"{first.reason}; predictions are the mean of {n_fits} fits")
     return Choice(first, others=others)
+
+
+def _or_nothing(fit: Callable[[int], Outcome], number: int) -> Outcome | None:
+    """A fit; None where an interrupt came between two stages of it."""
+    try:
+        return fit(number)
+    except KeyboardInterrupt:
+        return None
 
 
 def _are_whole(runs: Sequence[Run], wanted: int) -> bool:

@@ -55,7 +55,7 @@ class Wording:
         self._stage, self._watched = "", ""
 
     def __call__(self, info: Info) -> str:
-        """For example "start 1 of 2, 5 of 10 epochs, perplexity 1,502" or "chain 2 of 4, 40 of 60 sweeps"."""
+        """For example "start 1 of 2, 5 of 10 epochs, perplexity 1,502" or "chain 2 of 4, 40 of 90 sweeps"."""
         if info.stage != self._stage:
             self._stage, self._watched = info.stage, ""
         if info.perplexity is not None:

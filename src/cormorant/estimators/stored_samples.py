@@ -29,10 +29,12 @@ def to_arrays(chains: list[list[Sample]]) -> dict[str, np.ndarray]:
 
 def to_numbers(chains: list[list[Sample]]) -> list[list[dict[str, Any]]]:
     """What goes to JSON."""
-    return [
-        [{**{name: getattr(s.rest, name) for name in NUMBERS}, "hyper": asdict(s.rest.hyper)} for s in chain]
-        for chain in chains
-    ]
+    return [[numbers_of(sample.rest) for sample in chain] for chain in chains]
+
+
+def numbers_of(g: Globals) -> dict[str, Any]:
+    """The single numbers of globals."""
+    return {**{name: getattr(g, name) for name in NUMBERS}, "hyper": asdict(g.hyper)}
 
 
 def from_file(arrays: dict[str, np.ndarray], numbers: list[list[dict[str, Any]]], n_columns: int) -> list[list[Sample]]:

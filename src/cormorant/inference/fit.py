@@ -37,7 +37,7 @@ class Info:
     n_components: int
     seconds: float
     rho: float
-    stage: str  # "fit", or which start is being tried
+    stage: str  # "fit" (a further one: "fit 2"), or which start is being tried
     bound: float | None = None
     perplexity: float | None = None
 
