@@ -10,7 +10,7 @@ import pytest
 from cormorant import CNPF, load, load_nyt
 from cormorant.data import Counts, as_counts, split_entries
 from cormorant.datasets import simulate
-from cormorant.estimators import TruncationWarning, factorization, pilots
+from cormorant.estimators import TruncationWarning, pilots, sampler
 from cormorant.estimators.inputs import to_rows
 from cormorant.estimators.pilots import Contender, choose, forecast, predict, worth_trying
 from cormorant.evaluation import perplexity
@@ -309,7 +309,7 @@ def test_when_chains_are_asked_for(noisy, monkeypatch, settings, covariates, may
         asked.append(contenders[0].fit is not None)
         return pilots.Choice(contenders[0].first)
 
-    monkeypatch.setattr(factorization, "choose", look)
+    monkeypatch.setattr(sampler, "choose", look)
     CNPF(40, 3, random_state=0, **settings).fit(noisy, covariates=covariates)
     assert asked == [may_do_without]
 
@@ -317,7 +317,7 @@ def test_when_chains_are_asked_for(noisy, monkeypatch, settings, covariates, may
 def test_chains_of_two_sizes_make_one_model(monkeypatch, tmp_path):
     """Components that a smaller chain lacks are there and hold nothing."""
     truth = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0)
-    monkeypatch.setattr(factorization, "worth_trying", lambda firsts: [0, 1])
+    monkeypatch.setattr(sampler, "worth_trying", lambda firsts: [0, 1])
     monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, shares: 1.0 / len(shares))
     model = CNPF(40, 3, n_chains=3, n_sweeps=9, n_samples=2, random_state=0).fit(truth.counts)
     used = [[int((sample.counts.sum(axis=0) > 0).sum()) for sample in chain] for chain in model.samples_]
@@ -357,7 +357,7 @@ def test_an_interrupt_is_told(monkeypatch, at, chains, said):
             raise KeyboardInterrupt
 
     truth = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0)
-    monkeypatch.setattr(factorization, "worth_trying", lambda firsts: [0, 1])
+    monkeypatch.setattr(sampler, "worth_trying", lambda firsts: [0, 1])
     monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, shares: float(len(shares)))
     settings = {"n_chains": 3, "n_sweeps": 6, "n_samples": 2, "random_state": 0, "n_jobs": 1}
     model = CNPF(40, 3, **settings, callbacks=[interrupt]).fit(truth.counts)

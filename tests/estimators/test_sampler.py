@@ -10,7 +10,7 @@ from scipy import sparse
 
 from cormorant import CNPF, HGP, load
 from cormorant.datasets import simulate
-from cormorant.estimators import ESTIMATORS, TruncationWarning, factorization, parameters
+from cormorant.estimators import ESTIMATORS, TruncationWarning, parameters, sampler
 from cormorant.estimators.chains import sampled_correlation, with_interval
 from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals
@@ -339,7 +339,7 @@ def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
 def test_chains_forget_where_their_rows_ended(monkeypatch, truth):
     """What a chain remembers of its rows is large, and nobody asks for it once the chain has ended."""
     seen = []
-    gather = factorization.gather
-    monkeypatch.setattr(factorization, "gather", lambda runs, kernel: seen.extend(runs) or gather(runs, kernel))
+    gather = sampler.gather
+    monkeypatch.setattr(sampler, "gather", lambda runs, kernel: seen.extend(runs) or gather(runs, kernel))
     quietly_fit(CNPF(3, 2, n_chains=2, n_sweeps=3, max_epochs=2, random_state=0), truth.counts)
     assert [outcome.memory.n_rows for run in seen for outcome in (run.start, run.end)] == [0] * 4

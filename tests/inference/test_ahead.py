@@ -108,7 +108,7 @@ def test_a_process_that_hangs_is_ended(monkeypatch):
 def test_no_process_outlives_a_start_that_fails(monkeypatch):
     """Whoever stops a first fit early by an error is not left with a process, or with a warning of it."""
     begun, counts = ahead.Compilation(sleeping()), np.random.default_rng(0).poisson(1.0, (40, 12))
-    monkeypatch.setattr("cormorant.estimators.factorization.compile_ahead", lambda: begun)
+    monkeypatch.setattr("cormorant.estimators.sampler.compile_ahead", lambda: begun)
 
     def fail(info, state):
         raise ArithmeticError("enough")

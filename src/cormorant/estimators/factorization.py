@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from cormorant._words import counted
 from cormorant.backends.compiled import single_blas_thread
 from cormorant.backends.select import Backend, select_backend
 from cormorant.data import Counts, hold_out_rows
 from cormorant.estimators import parameters as resolve
-from cormorant.estimators.chains import gather, run_chains
 from cormorant.estimators.constructor import Parameters
 from cormorant.estimators.fitted import FittedMixin, warn_if_truncated
 from cormorant.estimators.inputs import to_counts
 from cormorant.estimators.known_rows import CovariatesMixin
 from cormorant.estimators.misplaced import refuse_misplaced
 from cormorant.estimators.persistence import PersistenceMixin
-from cormorant.estimators.pilots import MOST_FITS, Choice, Contender, choose, worth_trying
 from cormorant.estimators.prediction import PredictionMixin
 from cormorant.estimators.progress import bars_of
+from cormorant.estimators.sampler import SamplerMixin, Start
 from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
-from cormorant.inference.ahead import compile_ahead
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import Rows
@@ -37,14 +33,12 @@ from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import start_a0, start_globals, starts_to_try
 from cormorant.inference.state import State, Statistics
-from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 from cormorant.models.kernels import make_kernel
 
-Start = Callable[[np.random.Generator], State]
-
 
 class Factorization(
+    SamplerMixin,
     FittedMixin,
     PredictionMixin,
     CovariatesMixin,
@@ -257,87 +251,6 @@ class Factorization(
             )
             for share, size in starts
         ]
-
-    def _sample(
-        self,
-        gibbs: Gibbs,
-        starts: list[Start],
-        sizes: list[int],
-        rows: Rows,
-        validation: Validation | None,
-        rng: np.random.Generator,
-        counts: Counts,
-    ) -> None:
-        """Chains of the sampler, each from a structured fit; ``sizes`` are the components that the starts lead to."""
-        given = self.n_chains, self.n_sweeps, self.n_samples
-        wanted = resolve.resolve_chains(*given, rows.n_rows, self.n_components, self._encoding is not None)
-        structured = self._scheme("structured", gibbs.backend)
-        assert isinstance(structured, Structured)
-        holding = replace(structured, learn=structured.learn - {"a0"})  # that of a start stays where it is: `start_a0`
-
-        def run(group: list[Start], epochs: int, rng: np.random.Generator, **where: Any) -> loop.Outcome:
-            return self._run(holding, group, rows, validation, rng, min(epochs, self.max_epochs), **where)
-
-        def contender(group: list[Start], first: loop.Outcome, callbacks: list[loop.Callback]) -> Contender:
-            def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
-                return run([group[first.start]], resolve.START_EPOCHS, rng, callbacks=callbacks)
-
-            def fit(number: int) -> loop.Outcome:
-                begun, stage = first, "fit"
-                if number > 0:
-                    stage = f"fit {number + 1}"
-                    begun = run(
-                        [group[first.start]], resolve.FIRST_EPOCHS, rng, callbacks=callbacks, stage=f"start of {stage}"
-                    )
-                if begun.interrupted:
-                    return begun
-                return self._run(structured, [], rows, validation, rng, callbacks=callbacks, begun=begun, stage=stage)
-
-            note = "" if first is firsts[0] else f" with {first.size} components"
-            chain = partial(run_chains, gibbs, first, start, rows, wanted, rng, callbacks, note=note)
-            return Contender(first, chain, None if wants_chains else fit, 1 if resumes else MOST_FITS)
-
-        resumes = self.warm_start and hasattr(self, "_state")  # further fits would begin where this one does
-        # Of covariates structured inference says too little, too surely: their effects want samples.
-        wants_chains = self.inference != "auto" or resolve.asks_for_chains(self) or self._encoding is not None
-        groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
-        firsts: list[loop.Outcome] = []
-        with compile_ahead():
-            while len(firsts) < len(groups) and not any(first.interrupted for first in firsts):
-                firsts.append(run(groups[len(firsts)], resolve.FIRST_EPOCHS, rng))
-        chosen = Choice(firsts[0], interrupted=firsts[-1].interrupted)
-        if not chosen.interrupted:
-            with bars_of(self) as bars:
-                callbacks = [*bars.values(), *self.callbacks]
-                contenders = [contender(groups[i], firsts[i], callbacks) for i in worth_trying(firsts)]
-                chosen = choose(contenders, gibbs, validation, wanted.n_chains)
-        if any(run.end for run in chosen.runs):
-            self._finish_chains(gibbs, structured, chosen, rows, counts)
-            return
-        self.inference_ = "structured"  # interrupted before any chain, what the first start found is a fit, too
-        outcome = chosen.runs[0].start if chosen.runs else chosen.first
-        reason = outcome.reason
-        if chosen.interrupted and not outcome.interrupted:
-            reason = "interrupted while starts were tried; the first is kept"
-        others = [other.state.globals for other in chosen.others]
-        self._finish(structured, outcome.state, counts.column_names, others=others)
-        history = sum((other.history for other in chosen.others), outcome.history)
-        self._record(history, reason, chosen.interrupted or outcome.interrupted)
-
-    def _finish_chains(self, gibbs: Gibbs, structured: Structured, chosen: Choice, rows: Rows, counts: Counts) -> None:
-        """The fitted model of these chains."""
-        sampled, memory = gather(chosen.runs, gibbs.model), None
-        state, interrupted = State(sampled.globals), sampled.interrupted or chosen.interrupted
-        try:
-            blocks = rows.blocks(rows.block_size, structured.dtype)
-            memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit
-        except KeyboardInterrupt:
-            interrupted = True
-        reason = sampled.reason
-        if chosen.interrupted and not sampled.interrupted:
-            reason = f"interrupted while chains were chosen; kept: {counted(len(chosen.runs), 'chain')}"
-        self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
-        self._record(sampled.history, reason, interrupted)
 
     def _resumed(self, n_columns: int, n_rows: int) -> State:
         """The state to go on from, with what it remembers scaled to the rows there are now."""
