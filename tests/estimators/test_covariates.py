@@ -476,7 +476,7 @@ class TestPlantedEffects:
 
         By the first chain alone they held two thirds, or fewer than half.
         """
-        for name_of, default in (("MOST_CHAINS", 8), ("USUAL_SWEEPS", 90), ("SWEEPS_FOR_EFFECTS", (3, 12))):
+        for name_of, default in (("USUAL_CHAINS", 8), ("USUAL_SWEEPS", 90), ("SWEEPS_FOR_EFFECTS", (3, 12))):
             monkeypatch.setattr(parameters, name_of, default)  # which other tests have less of
         share, n = self.coverage(name, range(24))
         assert share > said - 3.0 * np.sqrt(said * (1.0 - said) / n)

@@ -103,7 +103,7 @@ def test_fewer_components_are_worth_it_where_their_start_is_ahead():
 
 
 def contender(best, probability, asked, fit=None):
-    def run(numbers):
+    def run(numbers, n_chains):
         asked.append((probability, list(numbers)))
         return [chain(*[probability] * 4) for _ in numbers]
 
@@ -120,7 +120,7 @@ def outcome(best, interrupted=False):
 def test_the_contender_that_promises_most_goes_on(validation, n_chains):
     asked = []
     two = [contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)]
-    chosen = choose(two, None, validation, n_chains)
+    chosen = choose(two, None, validation, n_chains, n_chains)
     few = list(range(min(2, n_chains)))
     assert asked == [(0.2, few), (0.3, few), (0.3, list(range(2, n_chains)))]
     assert (chosen.first, len(chosen.runs), chosen.interrupted) == (two[1].first, n_chains, False)
@@ -131,14 +131,14 @@ def test_sizes_that_err_apart_go_on_together(validation):
     asked = []
 
     def one(best, *probabilities):
-        def run(numbers):
+        def run(numbers, n_chains):
             asked.append((best, list(numbers)))
             return [chain(*probabilities) for _ in numbers]
 
         return Contender(SimpleNamespace(best=best), run)
 
     two = [one(30.0, 0.4, 0.4, 0.4, 0.1), one(29.0, 0.1, 0.1, 0.1, 0.4)]
-    chosen = choose(two, None, validation, 7)
+    chosen = choose(two, None, validation, 7, 7)
     assert asked == [(30.0, [0, 1]), (29.0, [0, 1]), (30.0, [2, 3]), (29.0, [2])]
     assert (chosen.first.best, len(chosen.runs)) == (30.0, 7)
 
@@ -160,16 +160,16 @@ def test_chains_that_predict_no_better_than_a_structured_fit_are_done_without(va
         made.append(number)
         return outcome(end + number)
 
-    chosen = choose([contender(start, 0.2, [], fit)], None, validation, 3)
+    chosen = choose([contender(start, 0.2, [], fit)], None, validation, 3, 3)
     assert (len(chosen.runs), made) == (chains, fits)
     assert chosen.first.best == (start if chains else end)
     assert [other.best for other in chosen.others] == [end + number for number in fits[1:]]
-    assert len(choose([contender(start, 0.2, [])], None, validation, 4).runs) == 4  # chains are asked for
+    assert len(choose([contender(start, 0.2, [])], None, validation, 4, 4).runs) == 4  # chains are asked for
 
 
 def test_the_fits_are_those_of_the_start_that_is_ahead(validation):
     two = [contender(4.0, 0.2, [], lambda number: pytest.fail("behind")), contender(3.9, 0.1, [], lambda n: outcome(n))]
-    chosen = choose(two, None, validation, 9)
+    chosen = choose(two, None, validation, 9, 9)
     assert [chosen.first.best, *(other.best for other in chosen.others)] == list(range(pilots.MOST_FITS))
 
 
@@ -183,14 +183,14 @@ def interrupted_between_stages(number):
 
 @pytest.mark.parametrize("fit", [interrupted, interrupted_between_stages])
 def test_an_interrupt_of_the_structured_fit_keeps_the_chains(validation, fit):
-    chosen = choose([contender(4.0, 0.2, [], fit)], None, validation, 4)
+    chosen = choose([contender(4.0, 0.2, [], fit)], None, validation, 4, 4)
     assert (len(chosen.runs), chosen.interrupted) == (2, True)
 
 
 @pytest.mark.parametrize("fit", [interrupted, interrupted_between_stages])
 def test_an_interrupt_of_a_further_fit_keeps_those_before(validation, fit):
     only = contender(4.0, 0.2, [], lambda number: outcome(3.0) if number < 2 else fit(number))
-    chosen = choose([only], None, validation, 4)
+    chosen = choose([only], None, validation, 4, 4)
     assert (chosen.runs, len(chosen.others), chosen.interrupted) == ([], 1, True)
     assert chosen.first.reason == "interrupted in fit 3 of 4; kept: 2 fits"
 
@@ -198,17 +198,31 @@ def test_an_interrupt_of_a_further_fit_keeps_those_before(validation, fit):
 def test_without_rows_kept_aside_there_is_no_choice():
     asked = []
     two = [contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)]
-    assert len(choose(two, None, None, 3).runs) == 3
+    assert len(choose(two, None, None, 3, 3).runs) == 3
     assert asked == [(0.2, [0, 1, 2])]
 
 
 def test_an_interrupt_of_the_others_keeps_the_first(validation):
-    def interrupted(numbers):
+    def interrupted(numbers, n_chains):
         return [SimpleNamespace(end=None, collector=None)]
 
     two = [contender(3.0, 0.2, []), Contender(SimpleNamespace(best=2.0), interrupted)]
-    chosen = choose(two, None, validation, 4)
+    chosen = choose(two, None, validation, 4, 4)
     assert (len(chosen.runs), chosen.first.best, chosen.interrupted) == (2, 3.0, True)
+
+
+@pytest.mark.parametrize(("apart", "n_chains"), [(0.05, 4), (0.15, 8)])
+def test_chains_that_are_far_apart_are_more(validation, apart, n_chains):
+    """Where eight of them promise 1.5% less than four; all are told how many there will be."""
+    asked = []
+
+    def run(numbers, of):
+        asked.append((list(numbers), of))
+        return [chain(*np.roll([0.2 + apart, 0.2 - apart], number).tolist() * 2) for number in numbers]
+
+    chosen = choose([Contender(SimpleNamespace(best=9.0), run)], None, validation, 4, 8)
+    assert len(chosen.runs) == n_chains
+    assert asked == [([0, 1], 4), (list(range(2, n_chains)), n_chains)]
 
 
 def test_a0_of_a_start_is_small_where_data_are_thin():
@@ -305,7 +319,7 @@ def test_a_fit_that_goes_on_from_another_is_one(noisy):
 def test_when_chains_are_asked_for(noisy, monkeypatch, settings, covariates, may_do_without):
     asked = []
 
-    def look(contenders, gibbs, validation, n_chains):
+    def look(contenders, gibbs, validation, n_chains, most_chains):
         asked.append(contenders[0].fit is not None)
         return pilots.Choice(contenders[0].first)
 
@@ -369,11 +383,11 @@ def test_an_interrupt_is_told(monkeypatch, at, chains, said):
 def test_an_interrupt_between_chains_is_not_lost(validation):
     """A chain that never began leaves nothing behind, and yet the fit was interrupted."""
 
-    def run(numbers):
+    def run(numbers, n_chains):
         return [chain(0.2, 0.2, 0.2, 0.2) for n in numbers if n < 2]
 
     far_behind = Contender(SimpleNamespace(best=9.0), run, lambda number: pytest.fail("far behind"))
-    chosen = choose([far_behind], None, validation, 4)
+    chosen = choose([far_behind], None, validation, 4, 4)
     assert (len(chosen.runs), chosen.interrupted) == (2, True)
 
 

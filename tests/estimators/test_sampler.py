@@ -327,13 +327,16 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_chains", "n_sweeps"), [(100, 8, 90), (20_000, 8, 90), (40_000, 4, 60), (10**6, 2, 60)]
+    ("n_rows", "n_chains", "most", "n_sweeps"),
+    [(100, 8, 16, 90), (20_000, 8, 16, 90), (40_000, 4, 4, 60), (10**6, 2, 2, 60)],
 )
-def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, n_sweeps):
-    monkeypatch.setattr(parameters, "MOST_CHAINS", 8)  # the defaults, which other tests have less of
-    monkeypatch.setattr(parameters, "USUAL_SWEEPS", 90)
+def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, most, n_sweeps):
+    for name, default in (("USUAL_CHAINS", 8), ("MOST_CHAINS", 16), ("USUAL_SWEEPS", 90)):
+        monkeypatch.setattr(parameters, name, default)  # which other tests have less of
     found = parameters.resolve_chains(None, None, 5, n_rows, 200)
-    assert (found.n_chains, found.n_sweeps) == (n_chains, n_sweeps)
+    assert (found.n_chains, found.most_chains, found.n_sweeps) == (n_chains, most, n_sweeps)
+    asked = parameters.resolve_chains(3, None, 5, n_rows, 200)
+    assert asked.n_chains == asked.most_chains == 3
 
 
 def test_chains_forget_where_their_rows_ended(monkeypatch, truth):

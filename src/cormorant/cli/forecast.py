@@ -131,8 +131,8 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool, has_
 
     if keeps_aside and estimator.inference == "auto" and not resolve.asks_for_chains(estimator):
         fits_alone = chosen(few, min(MOST_FITS, chains.n_chains))  # in case that chains are no better
-        return chosen(chains.n_chains, 1)._replace(instead=fits_alone)
-    return chosen(chains.n_chains, 0)
+        return chosen(chains.most_chains, 1)._replace(instead=fits_alone)
+    return chosen(chains.most_chains if keeps_aside else chains.n_chains, 0)
 
 
 def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:

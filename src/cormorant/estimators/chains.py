@@ -74,9 +74,10 @@ def run_chains(
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
     numbers: Sequence[int],
+    n_chains: int,
     note: str = "",
 ) -> list[Run]:
-    """Some of the chains (``numbers``, from zero), side by side if there are threads; a ``note`` follows their names.
+    """Some of ``n_chains`` (``numbers``, from zero), side by side if there are threads; a ``note`` follows their names.
 
     The first goes on from ``first``, each other from a ``start`` of its own.
 
@@ -91,7 +92,7 @@ def run_chains(
         return run_chain(gibbs, begun, rows, chains, own, watch, stage)
 
     splits = not gibbs.scans  # a scan takes one thread, however many there are
-    return side_by_side(gibbs.backend, chains.n_chains, begin, go_on, rng, callbacks, numbers, note, splits)
+    return side_by_side(gibbs.backend, n_chains, begin, go_on, rng, callbacks, numbers, note, splits)
 
 
 def side_by_side(

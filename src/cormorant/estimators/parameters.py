@@ -31,7 +31,8 @@ SWEEPS_FOR_EFFECTS = 3, 12  # times as many sweeps by default where rows have co
 FEW_CELLS = 20_000  # and rows x components up to which they are the most
 MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
 USUAL_SWEEPS, SWEEPS_OF_LARGE = 90, 60  # by default; large: from so many cells on
-FEWEST_CHAINS, MOST_CHAINS = 2, 8  # likewise; each finds another mode, and their average predicts better than any
+FEWEST_CHAINS, USUAL_CHAINS = 2, 8  # likewise; each finds another mode, and their average predicts better than any
+MOST_CHAINS = 16  # of data that are not large, where so many promise enough (`pilots`)
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 # Parameters that are read only if another has one of these values.
 ONLY_WITH = (
@@ -199,11 +200,12 @@ def given_hyperparameters(estimator: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Chains:
-    """How much a sampler does."""
+    """How much a sampler does; ``most_chains`` where so many promise enough (`pilots`)."""
 
     n_chains: int
     n_sweeps: int
     n_samples: int
+    most_chains: int
 
 
 def asks_for_chains(estimator: Any) -> bool:
@@ -218,15 +220,15 @@ def resolve_chains(
 ) -> Chains:
     """The work of a sweep grows with rows x components: the more there is, the fewer chains and sweeps by default.
 
-    Large data need them less, too: their posterior is narrower. Rows with covariates have more of them: predictions
-    are good after few sweeps, intervals of effects are not, least of all on small data.
+    Large data need them less, too: their posterior is narrower. Rows with covariates have more sweeps: predictions
+    are good after few, intervals of effects are not, least of all on small data.
     """
     cells = max(n_rows * n_components, 1)
     least, most = SWEEPS_FOR_EFFECTS if has_covariates else (1, 1)
     usual = USUAL_SWEEPS if cells <= MANY_CELLS else SWEEPS_OF_LARGE
     times = int(np.clip(most * FEW_CELLS // cells, least, most))
     chosen = {
-        "n_chains": int(np.clip(MOST_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, MOST_CHAINS))
+        "n_chains": int(np.clip(USUAL_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, USUAL_CHAINS))
         if n_chains is None
         else n_chains,
         "n_sweeps": usual * times if n_sweeps is None else n_sweeps,
@@ -234,7 +236,8 @@ def resolve_chains(
     }
     for name, value in chosen.items():
         check_count(name, value)
-    return Chains(**chosen)
+    may_be_more = n_chains is None and cells <= MANY_CELLS and not has_covariates
+    return Chains(**chosen, most_chains=MOST_CHAINS if may_be_more else chosen["n_chains"])
 
 
 def make_hyperparameters(

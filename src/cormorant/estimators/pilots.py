@@ -28,18 +28,19 @@ PILOTS = 2  # chains of each size, before there is a choice
 MOST_OF_A_GAIN = 0.99  # of the square of what m chains can gain at most: there their variance would be infinite
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
 MOST_FITS = 4  # structured fits that are averaged, where they are kept
+WORTH_TWICE = 0.985  # of the promised perplexity: where twice as many chains promise less, there are as many
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One number of components: what the first chain starts from, and how to run some of the chains, by number.
+    """One number of components: what the first chain starts from, and how to run some of so many chains, by number.
 
     ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own, of which there may be
     ``n_fits``; None: chains are asked for.
     """
 
     first: Outcome
-    run: Callable[[Sequence[int]], list[Run]]
+    run: Callable[[Sequence[int], int], list[Run]]
     fit: Callable[[int], Outcome] | None = None
     n_fits: int = MOST_FITS
 
@@ -67,16 +68,21 @@ def choose(
     gibbs: Gibbs,
     validation: Validation | None,
     n_chains: int,
+    most_chains: int,
 ) -> Choice:
-    """Run a few chains of each contender, and then all of the one that promises most, or of both together."""
+    """Run a few chains of each contender, and then all of the one that promises most, or of both together.
+
+    They are ``n_chains``, or ``most_chains`` where those promise enough more.
+    """
     first, few = contenders[0], range(min(PILOTS, n_chains))
-    if validation is None or (len(contenders) == 1 and first.fit is None):  # there is nothing to choose, or by
-        return Choice(first.first, first.run(range(n_chains)))
+    is_settled = len(contenders) == 1 and first.fit is None and most_chains == n_chains
+    if validation is None or is_settled:  # there is nothing to choose, or by
+        return Choice(first.first, first.run(range(n_chains), n_chains))
     pilots: list[list[Run]] = []
     predicted: list[Predicted] = []
     try:
         for contender in contenders:
-            pilots.append(contender.run(few))
+            pilots.append(contender.run(few, n_chains))
             if not _are_whole(pilots[-1], len(few)):
                 break
             predicted.append(predict(validation, gibbs, pilots[-1]))
@@ -102,9 +108,12 @@ def choose(
                 "a structured fit predicts as well as chains promise to, and is kept; for samples give n_chains"
             )
             return averaged(end, ahead.fit, min(ahead.n_fits, n_chains))
+    more_shares = {i: share * most_chains // n_chains for i, share in shares.items()}
+    if forecast(validation, predicted, more_shares) < WORTH_TWICE * promised[best]:
+        shares = more_shares
     for i, share in shares.items():
         rest = range(len(few), share)
-        more = contenders[i].run(rest)
+        more = contenders[i].run(rest, sum(shares.values()))
         begun = replace(begun, runs=begun.runs + more)
         if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)

@@ -122,7 +122,7 @@ class SamplerMixin:
                     stages.contender(groups[i], firsts[i], callbacks, notes[i], self._n_fits)
                     for i in worth_trying(firsts)
                 ]
-                chosen = choose(contenders, gibbs, validation, wanted.n_chains)
+                chosen = choose(contenders, gibbs, validation, wanted.n_chains, wanted.most_chains)
         if any(run.end for run in chosen.runs):
             self._finish_chains(gibbs, structured, chosen, rows, counts)
         else:

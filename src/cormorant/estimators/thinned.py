@@ -151,7 +151,7 @@ class ThinnedPoissonFactorization(
         self._learn_encoding(covariates, counts, first=True)
         rows = self._to_rows(counts, exposure, None, covariates)
         assert rows.covariates is not None  # `_learn_encoding` insists on them
-        size = Chains(self.n_chains, self.n_sweeps, self.n_samples)
+        size = Chains(self.n_chains, self.n_sweeps, self.n_samples, most_chains=self.n_chains)
         work = ThinnedFit(self._gibbs(), rows, self._hyper(), self.n_components, size)
         with single_blas_thread(), bars_of(self) as bars:
             runs = work.run(make_generator(self.random_state), [*bars.values(), *self.callbacks])
