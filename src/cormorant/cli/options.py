@@ -156,7 +156,9 @@ FIT = (
         ),
         (
             "n_chains", "--chains", int,
-            "Chains of the sampler. Default: 8, fewer for large data (features: 1, thinned: 2).", 1,
+            "Chains of the sampler. Default: 8, or 16 where these promise enough, fewer for large data "
+            "(features: 1, thinned: 2).",
+            1,
         ),
         (
             "n_sweeps", "--sweeps", int,
