@@ -17,7 +17,7 @@ sampling = Sampling(Threads(1))
 # Two rows: two counts and one count in the first, one in the second. A count is (row, column).
 INDPTR, INDICES, OFFSETS = np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), np.array([0, 2, 3, 4])
 EACH = [(0, 0), (0, 0), (0, 1), (1, 1)]
-W, A0 = np.array([0.4, 0.9]), 0.3
+W, A0 = np.array([0.4, 0.9]), np.array([0.3, 1.1])  # of each component, and of each column
 FACTOR = np.array([[0.3, 0.7], [0.6, 0.2]])
 ATOMS = np.array([[0.2, 0.5], [0.7, 0.1]], np.float32)
 
@@ -36,7 +36,7 @@ def log_joint(z, atoms=None):
     rows = gammaln(W + n).sum() + (n * np.log(FACTOR)).sum()
     if atoms is not None:
         return rows + (c * np.log(atoms)).sum()
-    return rows + gammaln(A0 + c).sum() - gammaln(2 * A0 + c.sum(axis=0)).sum()
+    return rows + gammaln(A0[:, None] + c).sum() - gammaln(A0.sum() + c.sum(axis=0)).sum()
 
 
 @pytest.mark.parametrize("atoms", [None, ATOMS])
@@ -66,7 +66,7 @@ def test_the_search_finds_what_numpy_finds(n_components):
     rng = np.random.default_rng(0)
     components = np.arange(n_components)
     order = np.lexsort((components // LANES, components % LANES))  # the search goes lane by lane
-    n_rows, n_columns, a0 = 3_000, 7, 0.05
+    n_rows, n_columns, a0 = 3_000, 7, rng.gamma(0.1, size=7)
     indptr, indices = np.arange(n_rows + 1), rng.integers(0, n_columns, n_rows).astype(np.int32)
     w, factor = rng.gamma(0.5, size=n_components), rng.gamma(0.5, size=(n_rows, n_components))
     z = rng.integers(0, n_components, n_rows).astype(np.uint16)
@@ -78,7 +78,7 @@ def test_the_search_finds_what_numpy_finds(n_components):
     close = 0
     for row, i in enumerate(indices):  # after the compiled scan where single precision decides otherwise
         c[i, first[row]] -= 1
-        p = w * factor[row] * (c[i] + a0) / (c.sum(axis=0) + n_columns * a0)
+        p = w * factor[row] * (c[i] + a0[i]) / (c.sum(axis=0) + a0.sum())
         edges = np.cumsum(p[order]) / p.sum()
         if z[row] != order[np.searchsorted(edges, u[row])]:
             assert np.abs(edges - u[row]).min() < 1e-5

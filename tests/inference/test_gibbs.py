@@ -13,7 +13,7 @@ from cormorant.inference import draws, regression
 from cormorant.inference.batch import Batch
 from cormorant.inference.diagnostics import effective_sample_size
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.globals import weights_of
+from cormorant.inference.globals import BASE_PRIOR, weights_of
 from cormorant.inference.moves import Chain, RowDraws
 from cormorant.inference.schedules import Plan
 from cormorant.inference.sharing import ShareCounts
@@ -66,10 +66,13 @@ class Joint:
         shape, scale = draws.SIGMA_M2_PRIOR
         sigma_m2 = scale / rng.gamma(shape) if self.model.has_mean else h.sigma_m2
         spread = np.sqrt([1.0] * n_features + [sigma_m2] * self.model.has_mean)
-        atoms = np.maximum(rng.gamma(a0, size=(COLUMNS, COMPONENTS)) / h.b0, 1e-300)
+        base = np.ones(COLUMNS) if self.is_flat else rng.gamma(BASE_PRIOR, size=COLUMNS)
+        base /= base.mean()
+        atoms = np.maximum(rng.gamma(a0 * base[:, None], size=(COLUMNS, COMPONENTS)) / h.b0, 1e-300)
         hyper = replace(h, a0=a0, sigma_l2=sigma_l2, sigma_m2=sigma_m2)
         c = c if self.model.top in ("gamma", "pitman-yor") else 1.0
-        g = Globals(np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS), weights, locations, alpha, c, hyper, beta)
+        atom_priors = np.ones((COLUMNS, COMPONENTS)), np.ones(COMPONENTS)
+        g = Globals(*atom_priors, weights, locations, alpha, c, hyper, beta, base=base)
         f = rng.normal(size=(ROWS, len(spread))) * spread
         if self.model.heavy_tails:
             f[:, :n_features] /= np.sqrt(rng.gamma(h.df / 2, 2 / h.df, (ROWS, 1)))
@@ -127,7 +130,7 @@ class Joint:
         chain = state.memory
         if not self.scheme.scans:
             return chain.atoms
-        gammas = np.maximum(self.rng.gamma(state.globals.hyper.a0 + chain.table.counts), 1e-300)
+        gammas = np.maximum(self.rng.gamma(state.globals.prior_shape + chain.table.counts), 1e-300)
         return np.maximum(gammas * (chain.scale / gammas.sum(axis=0)), 1e-300)
 
     def summary(self, g, atoms, f, x, y):
@@ -135,13 +138,24 @@ class Joint:
         field = self.field(g, f)
         return [
             np.log(g.alpha), np.log(g.c), np.log(g.beta), np.log(g.weights[0]), np.log(g.weights.sum()),
-            np.log(g.hyper.a0), np.log(g.hyper.sigma_m2),
+            np.log(g.hyper.a0), np.log(g.hyper.sigma_m2), *self.of_base(g, atoms),
             np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
             np.tanh(field.mean()), np.log1p(y.sum()), np.log1p((y > 0).sum()), np.tanh((x * g.weights).sum()),
             np.tanh(atoms.sum()), np.tanh((field * x).mean()), np.log1p(y[:, 0] @ y[:, 1]),
             g.locations[0, :1].sum(), ((g.locations[0] - g.locations[1]) ** 2).sum(),
             np.tanh(np.abs(field[:, 0] - field[:, 1]).mean()), *self.effects(g, f),
         ]  # fmt: skip
+
+    @property
+    def is_flat(self):
+        """Whether columns have one prior: gamma atoms where entries are missing."""
+        return self.missing is not None and not self.model.normalised
+
+    def of_base(self, g, atoms):
+        """What the base measure is, and what it does."""
+        if self.is_flat:
+            return []
+        return [g.base[0], np.log((g.base**2).sum()), np.tanh((g.base[:, None] * atoms).sum())]
 
     def effects(self, g, f):
         """What is there only with covariates, or only with heavy tails."""
@@ -223,7 +237,7 @@ class NormalisedJoint(Joint):
         share = softmax(log_x, axis=1)
         return [
             np.log(g.alpha), np.log(g.c), np.log(g.beta), np.log(g.weights[0]), np.log(g.weights.sum()),
-            np.log(g.hyper.a0),
+            np.log(g.hyper.a0), *self.of_base(g, atoms),
             np.tanh((g.locations**2).sum()), np.tanh(g.hyper.sigma_l2), np.tanh((field**2).mean()),
             np.tanh(f[:, -1] / 5).mean(), np.tanh(f[0, -1] / 5), share[:, 0].mean(), (share[3] ** 2).sum(),
             np.tanh((field * share).mean()), (share * g.weights).sum() / g.weights.sum(), np.log1p((y > 0).sum()),
@@ -411,6 +425,13 @@ def test_threads_change_nothing(make_problem):
         np.testing.assert_array_equal(getattr(ends[0], name), getattr(ends[1], name))
 
 
+def test_joint_distribution_sees_a_wrong_base(narrow_field, monkeypatch):
+    """And so is a base measure that knows of too few tables."""
+    right = draws.draw_base
+    monkeypatch.setattr(draws, "draw_base", lambda tables, rng: right(0.5 * tables, rng))
+    assert np.abs(geweke("hgp", 6_000, 4_000)).max() > 4.0
+
+
 def test_joint_distribution_sees_a_wrong_level(narrow_field, monkeypatch):
     """And so are levels drawn too high."""
     right = ShareCounts._level
@@ -432,9 +453,10 @@ def test_every_model_samples(make_problem, model, options):
     g = end.state.globals
     assert np.isfinite(g.atom_mean).all()
     assert (g.weights > 0).all()
-    held = (g.atom_shape - g.hyper.a0).sum()
-    # A normalised model makes up for what it did not look at.
-    assert held >= problem.y.sum() if MODELS[model].normalised else np.isclose(held, problem.y.sum())
+    held, shown = g.held_counts.sum(), problem.y.sum()
+    assert held == pytest.approx(shown) or (
+        MODELS[model].normalised and held > shown
+    )  # it makes up for what is missing
     assert end.reason == "made all 6 epochs"  # of which those of a chain are told as sweeps
 
 

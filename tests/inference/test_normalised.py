@@ -235,7 +235,8 @@ class TestDirichletAtoms:
         counts = 20.0 * np.random.default_rng(2).multinomial(60, stats.dirichlet([0.4] * 6).rvs(8, random_state=3)).T
         a0 = 0.5
         for _ in range(500):
-            a0 = dirichlet.update_a0_collapsed(counts, a0)
+            tables = update.expected_tables(counts, np.asarray(a0), collapsed=True).sum()
+            a0 = dirichlet.update_a0_collapsed(tables, counts.sum(axis=0), 6, a0)
 
         def log_likelihood(value):
             per_atom = gammaln(6 * value) - gammaln(6 * value + 1200)

@@ -102,7 +102,7 @@ def weight(w, n, factor, total):
 
 
 def scan(indptr, indices, offsets, z, n, factor, w, table, seed, atoms, a0, ids):
-    """Count t of column i in turn: p(z_t = k) ~ (w_k + n_uk) factor_uk (c_ik + a0) / (C_k + I a0), or ... a_ik.
+    """Count t of column i in turn: p(z_t = k) ~ (w_k + n_uk) factor_uk (c_ik + a0_i) / (C_k + sum a0), or ... a_ik.
 
     Fresh counts (z is None) go by the n that the row comes with. Changes z, n and the table in place, as the compiled
     one does, and returns z.
@@ -110,10 +110,11 @@ def scan(indptr, indices, offsets, z, n, factor, w, table, seed, atoms, a0, ids)
     is_fresh, n_components = z is None, n.shape[1]
     z = np.empty(offsets[-1], np.uint16) if is_fresh else z
     columns = table.cells if atoms is None else pad(atoms, np.float32)
+    a = np.broadcast_to(a0, len(columns))
 
     def totals():
-        """C_k + I a0, by which fresh counts and atoms that stay are not divided."""
-        return 1.0 if table is None or is_fresh else table.totals + a0 * len(columns)
+        """C_k + sum_i a0_i, by which fresh counts and atoms that stay are not divided."""
+        return 1.0 if table is None or is_fresh else table.totals + a.sum()
 
     for u in range(len(n)):
         s, top = random.stream(seed, ids[u]), ((w + n[u]) * (factor[u] / totals())).max()
@@ -123,7 +124,7 @@ def scan(indptr, indices, offsets, z, n, factor, w, table, seed, atoms, a0, ids)
                     _move(n[u], table, indices[j], z[t], -1)
                 h = np.zeros((1, n_components), np.float32)
                 h[0] = weight(w, n[u], factor[u] / top, totals())
-                weights = pad(h)[0] * (columns[indices[j]] + np.float32(a0))
+                weights = pad(h)[0] * (columns[indices[j]] + np.float32(a[indices[j]]))
                 z[t] = choose(s, weights, lambda k: k < n_components)
                 _move(None if is_fresh else n[u], table, indices[j], z[t], 1)
         if is_fresh:

@@ -172,15 +172,16 @@ class Sampling:
         """Each count in turn, given where all the others are; z and n, and the table if there is one, change in place.
 
         ``offsets`` has the number of counts before each entry, and at its end that of all.
-        p(z = k) ~ (w_k + n_uk) factor_uk (c_ki + a0) / (C_k + I a0), without the count itself; or with ``atoms`` in
-        place of the last two. A z of None is made, each count by the n of the row as given. A table takes one thread:
-        every count waits for the one before.
+        p(z = k) ~ (w_k + n_uk) factor_uk (c_ki + a0_i) / (C_k + sum_i a0_i), without the count itself; or with
+        ``atoms`` in place of the last two. ``a0`` is one for all columns, or one for each. A z of None is made, each
+        count by the n of the row as given. A table takes one thread: every count waits for the one before.
         """
         is_fresh = z is None
         z, ids = np.empty(offsets[-1], np.uint16) if is_fresh else z, _ids(ids, len(n))
         learned = CountTable.empty(0, n.shape[1]) if table is None or is_fresh else table
-        read, divisor = (learned.cells, a0 * len(learned.cells)) if atoms is None else (pad(atoms, np.float32), 1.0)
-        of = (read, np.float32(a0), learned.cells, learned.totals, divisor)
+        read = learned.cells if atoms is None else pad(atoms, np.float32)
+        a = np.broadcast_to(a0, len(read))
+        of = (read, a.astype(np.float32), learned.cells, learned.totals, float(a.sum()) if atoms is None else 1.0)
 
         def work(first, last):
             room = aligned((2, read.shape[1]), np.float32)

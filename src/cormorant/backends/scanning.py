@@ -57,7 +57,7 @@ def _weight(w, n, factor, total):
 def scan(
     first, last, indptr, indices, offsets, z, is_fresh, factor, w, table, a, cells, totals, a_total, n, seed, ids, room
 ):
-    """Count t of column i: p(z_t = k) ~ (w_k + n_uk) factor_uk (table_ik + a) / (totals_k + a_total).
+    """Count t of column i: p(z_t = k) ~ (w_k + n_uk) factor_uk (table_ik + a_i) / (totals_k + a_total).
 
     The table is that of the counts, which change as they go, or of atoms that stay (no ``cells``; the divisor is then
     ``a_total``). Fresh counts have no component to leave; they are drawn given the n that the row comes with.
@@ -101,7 +101,7 @@ def scan(
                 k = n_components
                 while k >= n_components:  # once in millions a target is rounded into the zeros that fill a vector
                     share = np.float32(random.uniform(s))
-                    k = redraw(h, table, i, a, sums, share, came, with_it, left, without_it, taken)
+                    k = redraw(h, table, i, a[i], sums, share, came, with_it, left, without_it, taken)
                 if learns:
                     cells[i, z[t]] -= 1
                     cells[i, k] += 1

@@ -147,7 +147,7 @@ FIT = (
         ),
         ("batch_size", "--batch-size", batch_size, "Rows a step visits: a number, all, or auto. Default: auto."),
         ("max_epochs", "--max-epochs", int, "Most passes over the rows. Default: 100 (features: 200).", 1),
-        ("tol", "--tol", float, "Smallest relative improvement that counts as one. Default: 0.001 (features: 1e-05)."),
+        ("tol", "--tol", float, "Smallest relative improvement that counts as one. Default: 0.0003 (features: 1e-05)."),
         ("patience", "--patience", int, "Checks without an improvement before the fit stops. Default: 3.", 1),
         ("stopping", "--stopping", str, "What to stop by: validation, bound or auto. Default: auto."),
         (

@@ -54,7 +54,7 @@ class CNPF(Factorization):
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
             None takes the scheme's own.
         learning_decay: See learning_offset.
-        a0: Shape of the gamma prior of the atoms; None: chosen by the scheme.
+        a0: Shape of the gamma prior of the atoms; None: learned, for each column its own (mean field: 0.01).
         b0: Rate of that prior; None: the scheme's own.
         sigma_l2: Prior variance of the locations; None: the scheme's own. With another kernel than the linear one, the
             variance of F_uk (at tau = 1, if it is Brownian); None: learned by structured inference, from whose fit the
@@ -95,7 +95,7 @@ class CNPF(Factorization):
             l_k . l_m / (|l_k| |l_m|). Where it was sampled: its mean over the samples of all chains that found both.
         usage_: Share of the counts that each component holds.
         n_components_used_: The fewest components that together hold 99% of the counts.
-        hyperparameters_: The paper's numbers as the fit used them.
+        hyperparameters_: The paper's numbers as the fit used them; a0 is the mean over the columns.
         bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
         history_: One dict an epoch (a sweep of a chain, a call of `partial_fit`): its stage (each fit that a chain
             starts from, each chain, and each of several structured fits count epochs and seconds anew), step size,
@@ -150,7 +150,7 @@ class ScaledHGP(Factorization):
         allocation: str = "zero-order",
         batch_size: int | str | None = "auto",
         max_epochs: int = 100,
-        tol: float = 1e-3,
+        tol: float = 3e-4,
         patience: int = 3,
         stopping: str = "auto",
         validation: float | str = "auto",
@@ -194,7 +194,7 @@ class HGP(Factorization):
         allocation: str = "zero-order",
         batch_size: int | str | None = "auto",
         max_epochs: int = 100,
-        tol: float = 1e-3,
+        tol: float = 3e-4,
         patience: int = 3,
         stopping: str = "auto",
         validation: float | str = "auto",

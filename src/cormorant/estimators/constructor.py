@@ -28,7 +28,7 @@ class Parameters(BaseEstimator):
         allocation: str = "zero-order",
         batch_size: int | str | None = "auto",
         max_epochs: int = 100,
-        tol: float = 1e-3,
+        tol: float = 3e-4,
         patience: int = 3,
         stopping: str = "auto",
         validation: float | str = "auto",

@@ -37,7 +37,7 @@ class DILN(Normalised):
             process of mass one and concentration alpha; every w_k is between 0 and 1, independently of the others, and
             beta scales them. "pitman-yor": "gamma" with a tail of small weights.
         discount: sigma of top="pitman-yor", v_k ~ Beta(1 - sigma, alpha + k sigma).
-        a0: Concentration of the atoms' Dirichlet prior, of each column; None: learned.
+        a0: Concentration of the atoms' Dirichlet prior, of each column; None: learned, for each its own.
         a_alpha: Shape of the prior of alpha.
         b_alpha: Its rate.
         a_c: Shape of the prior of c (top="gamma" or "pitman-yor").
@@ -69,7 +69,7 @@ class DILN(Normalised):
         allocation: str = "zero-order",
         batch_size: int | str | None = "auto",
         max_epochs: int = 100,
-        tol: float = 1e-3,
+        tol: float = 3e-4,
         patience: int = 3,
         stopping: str = "auto",
         validation: float | str = "auto",
@@ -117,7 +117,7 @@ class HDP(Normalised):
         allocation: str = "zero-order",
         batch_size: int | str | None = "auto",
         max_epochs: int = 100,
-        tol: float = 1e-3,
+        tol: float = 3e-4,
         patience: int = 3,
         stopping: str = "auto",
         validation: float | str = "auto",

@@ -32,7 +32,7 @@ from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import start_a0, start_globals, starts_to_try
-from cormorant.inference.state import State, Statistics
+from cormorant.inference.state import State, Statistics, flat
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 from cormorant.models.kernels import make_kernel
 
@@ -264,7 +264,8 @@ class Factorization(
             raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}, and its kernel.")
         if isinstance(memory, Statistics):
             memory = memory * (n_rows / memory.n_rows)
-        return State(replace(g, hyper=self._hyper(n_rows, self._state)), memory, self._state.n_steps)
+        base = g.base if self.a0 is None and self._defaults().learns_a0 else flat()
+        return State(replace(g, hyper=self._hyper(n_rows, self._state), base=base), memory, self._state.n_steps)
 
     def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:
         """The paper's numbers for so many rows; those that are being learned go on from ``state``."""

@@ -22,10 +22,17 @@ from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.models.cnpf import Hyperparameters
 
-FORMAT = 3  # 2: posterior samples; 3: several fits; earlier ones are read
+FORMAT = 4  # 2: posterior samples; 3: several fits; 4: base measures; earlier ones are read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
-GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations", "coefficients")  # early files: not the last
+GLOBAL_ARRAYS = (
+    "atom_shape",
+    "atom_rate",
+    "weights",
+    "locations",
+    "coefficients",
+    "base",
+)  # early files: not the last two
 ROW_SETS = ("held_out_rows", "validation_rows")
 FITTED = (
     "inference_",

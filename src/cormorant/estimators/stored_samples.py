@@ -12,7 +12,7 @@ from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals
 from cormorant.models.cnpf import Hyperparameters
 
-ARRAYS = ("atom_rate", "weights", "locations", "coefficients")  # early files have none of the last
+ARRAYS = ("atom_rate", "weights", "locations", "coefficients", "base")  # early files have none of the last two
 NUMBERS = ("alpha", "c", "beta")
 
 

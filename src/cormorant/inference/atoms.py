@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from cormorant.inference import dirichlet
 from cormorant.inference import globals as update
-from cormorant.inference.state import Globals, Statistics
+from cormorant.inference.state import Globals, Statistics, flat
+
+A0_STEPS = 5  # of a fixed point, an epoch: a column of many counts goes far from where all begin
 
 
 def mean_log_atoms(g: Globals, normalised: bool) -> np.ndarray:
@@ -17,11 +22,11 @@ def mean_log_atoms(g: Globals, normalised: bool) -> np.ndarray:
 
 def bound_of_atoms(g: Globals, normalised: bool) -> float:
     """Minus the divergence of q(a) from its prior."""
-    h = g.hyper
+    h, a0 = g.hyper, g.prior_shape
     if normalised:
-        return dirichlet.log_prior_and_entropy(g.atom_shape, h.a0)
+        return dirichlet.log_prior_and_entropy(g.atom_shape, g.prior_shape)
     shape, rate = g.atom_shape, np.broadcast_to(g.atom_rate, g.atom_shape.shape)
-    prior = h.a0 * np.log(h.b0) - gammaln(h.a0) + (h.a0 - 1.0) * mean_log_atoms(g, normalised) - h.b0 * shape / rate
+    prior = a0 * np.log(h.b0) - gammaln(a0) + (a0 - 1.0) * mean_log_atoms(g, normalised) - h.b0 * shape / rate
     entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
     return float((prior + entropy).sum())
 
@@ -31,13 +36,23 @@ def made_up_shape(g: Globals, shape: np.ndarray, lacking: np.ndarray, zero_order
     return shape + lacking * g.atom_mean if zero_order else dirichlet.update_shape(shape, lacking, g.atom_shape)
 
 
-def learn_a0(
-    g: Globals, s: Statistics, shape: np.ndarray, rate: np.ndarray, normalised: bool, zero_order: bool
-) -> float:
-    """The shape of the atoms' prior, from q(a) (zero-order: from the counts, a summed out)."""
-    a0, b0 = g.hyper.a0, g.hyper.b0
-    if normalised:
-        return dirichlet.update_a0_collapsed(shape - a0, a0) if zero_order else dirichlet.update_a0(shape, a0)
-    if zero_order:
-        return update.update_a0_collapsed(s.counts, s.exposure, a0, b0)
-    return update.update_a0(shape, rate, a0, b0)
+def learn_prior(g: Globals, s: Statistics, normalised: bool, zero_order: bool) -> Globals:
+    """a0, from q(a); zero-order: from the counts, a summed out, and with it the base measure.
+
+    Where entries of gamma atoms are missing the base stays flat, as in the sampler.
+    """
+    h = g.hyper
+    if not zero_order:
+        found = dirichlet.update_a0 if normalised else partial(update.update_a0, rate=g.atom_rate, b0=h.b0)
+        return replace(g, hyper=replace(h, a0=found(g.atom_shape, a0=h.a0)), base=flat())
+    counts = g.atom_shape - g.prior_shape if normalised else s.counts
+    n_columns, totals = len(counts), counts.sum(axis=0)
+    has_base = normalised or s.exposure.ndim == 1
+    for _ in range(A0_STEPS if has_base else 1):
+        tables = update.expected_tables(counts, g.prior_shape, collapsed=True).sum(axis=1)
+        if normalised:
+            a0 = dirichlet.update_a0_collapsed(tables.sum(), totals, n_columns, g.hyper.a0)
+        else:
+            a0 = update.update_a0_collapsed(tables.sum(), s.exposure, n_columns, h.b0)
+        g = replace(g, hyper=replace(h, a0=a0), base=update.update_base(tables) if has_base else flat())
+    return g

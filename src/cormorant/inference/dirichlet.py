@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 from cormorant.inference.draws import A0_PRIOR
-from cormorant.inference.globals import expected_tables
 
 
 def mean_log(shape: np.ndarray) -> np.ndarray:
@@ -19,10 +18,10 @@ def mean_log(shape: np.ndarray) -> np.ndarray:
     return digamma(shape) - digamma(shape.sum(axis=0))
 
 
-def log_prior_and_entropy(shape: np.ndarray, a0: float) -> float:
-    """E log p(a) - E log q(a)."""
+def log_prior_and_entropy(shape: np.ndarray, a0: np.ndarray | float) -> float:
+    """E log p(a) - E log q(a); a0 is one, or one a column."""
     n = len(shape)
-    prior = shape.shape[1] * (gammaln(n * a0) - n * gammaln(a0))
+    prior = shape.shape[1] * (gammaln(n * np.mean(a0)) - n * np.mean(gammaln(a0)))
     entropy = gammaln(shape).sum() - gammaln(shape.sum(axis=0)).sum()
     return float(prior + entropy + ((a0 - shape) * mean_log(shape)).sum())
 
@@ -78,12 +77,10 @@ def update_a0(shape: np.ndarray, a0: float) -> float:
     return a0
 
 
-def update_a0_collapsed(counts: np.ndarray, a0: float) -> float:
+def update_a0_collapsed(tables: float, totals: np.ndarray, n_columns: int, a0: float) -> float:
     """The same with a summed out: tables over I sum_k (psi(I a0 + C_k) - psi(I a0)), as `globals` has it."""
-    n = len(counts)
-    tables = expected_tables(counts, np.asarray(a0), collapsed=True).sum()
-    loss = (digamma(n * a0 + counts.sum(axis=0)) - digamma(n * a0)).sum()
-    return float((tables + 1e-3) / (n * loss + 1e-3))
+    loss = (digamma(n_columns * a0 + totals) - digamma(n_columns * a0)).sum()
+    return float((tables + 1e-3) / (n_columns * loss + 1e-3))
 
 
 def draw_a0(tables: float, totals: np.ndarray, n_columns: int, a0: float, rng: np.random.Generator) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gammaln
 
-from cormorant.inference.globals import WEIGHT_FLOOR, stick_shapes, sticks_of
+from cormorant.inference.globals import BASE_PRIOR, WEIGHT_FLOOR, stick_shapes, sticks_of
 
 A0_PRIOR = (1.0, 1.0)  # gamma: shape and rate, where a0 is learned
 SIGMA_L2_PRIOR = (1.0, 0.05)  # inverse gamma: shape and scale, where sigma_l^2 is learned
@@ -131,6 +131,12 @@ def draw_a0(tables: float, exposure: np.ndarray, b0: float, rng: np.random.Gener
     """The atoms' shape with the atoms summed out, given the tables of their counts and x (columns x components)."""
     shape, rate = A0_PRIOR
     return float(rng.gamma(shape + tables) / (rate + np.log1p(exposure / b0).sum()))
+
+
+def draw_base(tables: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The base measure given the tables of each column: shares ~ Dirichlet(BASE_PRIOR + tables), their mean one."""
+    shares = rng.gamma(BASE_PRIOR + tables)
+    return shares / shares.mean()
 
 
 def draw_a0_given_scale(

@@ -2,7 +2,7 @@
 
 A sweep is a few passes over the rows, each followed by a draw of what the rows share. Every sweep draws the counts:
 
-    counts      z of each count in turn ~ (w_k + n_uk) A_k r / (1 + A_k r) (a0 + c_ki) / (I a0 + C_k);    then a0
+    counts      z of each count in turn ~ (w_k + n_uk) A_k r / (1 + A_k r) (a0_i + c_ki) / (I a0 + C_k);  then a0
 
 and then, by turns, the weights, or the field with what it hangs on: counts are what moves slowly.
 

@@ -11,6 +11,7 @@ from scipy.special import betaln, digamma, expit, gammaln, log_expit, polygamma
 
 # Far below what any row can show; keeps logarithms and digammas finite.
 WEIGHT_FLOOR = 1e-10
+BASE_PRIOR = 1.0  # of each column, in the Dirichlet prior of the base measure's shares
 
 
 def sticks_of(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -164,14 +165,22 @@ def update_a0(shape: np.ndarray, rate: np.ndarray, a0: float, b0: float) -> floa
     return a0
 
 
-def update_a0_collapsed(counts: np.ndarray, exposure: np.ndarray, a0: float, b0: float) -> float:
+def update_a0_collapsed(tables: float, exposure: np.ndarray, n_columns: int, b0: float) -> float:
     """The same with a summed out: tables of the counts over sum_ki log(1 + exposure / b0), where exposure = sum_u E x.
 
     Far fewer steps to the same place. The two small numbers are a vague prior that keeps a0 positive and finite.
     """
-    tables = expected_tables(counts, np.asarray(a0), collapsed=True).sum()
-    per_column = 1 if exposure.ndim == 2 else len(counts)
+    per_column = 1 if exposure.ndim == 2 else n_columns
     return float((tables + 1e-3) / (per_column * np.log1p(exposure / b0).sum() + 1e-3))
+
+
+def update_base(tables: np.ndarray) -> np.ndarray:
+    """The base measure, given the tables of each column: its shares ~ Dirichlet(BASE_PRIOR) a priori, their mean one.
+
+    The tables know of a0_i only by prod_i a0_i^tables_i and the sum of the a0_i, which is a0's.
+    """
+    shares = BASE_PRIOR + tables
+    return shares / shares.mean()
 
 
 def update_locations(precision: np.ndarray, linear: np.ndarray, sigma_l2: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from cormorant.inference.globals import WEIGHT_FLOOR
 from cormorant.inference.regression import with_effects
 from cormorant.inference.start import with_unused
-from cormorant.inference.state import Globals, State
+from cormorant.inference.state import Globals, State, flat
 from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel
 
@@ -32,19 +32,19 @@ class Sample:
     def of(cls, g: Globals) -> Sample:
         """Keep the globals of a chain."""
         # Not below zero: before the first sweep a0 may be newer than the shapes.
-        counts = sparse.csr_matrix(np.maximum(np.rint(g.atom_shape - g.hyper.a0), 0.0))
+        counts = sparse.csr_matrix(np.maximum(np.rint(g.atom_shape - g.prior_shape), 0.0))
         return cls(counts, replace(g, atom_shape=np.empty((0, g.n_components))))
 
     @property
     def globals(self) -> Globals:
         """As everything else wants them."""
-        return replace(self.rest, atom_shape=self.rest.hyper.a0 + self.counts.toarray())
+        return replace(self.rest, atom_shape=self.rest.prior_shape + self.counts.toarray())
 
     @property
     def atom_mean(self) -> np.ndarray:
         """E a, columns x components: that of `globals`, in one array."""
         atoms = self.counts.toarray()
-        atoms += self.rest.hyper.a0
+        atoms += self.rest.prior_shape
         atoms /= self.rest.atom_rate
         return atoms
 
@@ -191,7 +191,8 @@ def summarise(samples: list[Sample], kernel: Kernel) -> Globals:
         sigma_m2=float(np.mean([g.hyper.sigma_m2 for g in every])),
     )
     mean, locations = _mean_atoms(samples), _typical_locations(every, kernel)
-    shape = hyper.a0 + sum((s.counts for s in samples[1:]), samples[0].counts).toarray() / len(samples)
+    prior = sum((g.prior_shape for g in every[1:]), first.prior_shape) / len(every)  # a chain not begun has no base
+    shape = prior + sum((s.counts for s in samples[1:]), samples[0].counts).toarray() / len(samples)
     # The mean counts are kept, and with them A_k = sum_i E a_ki (where entries are missing, every E a_ki).
     rate = shape / mean if first.atom_rate.ndim == 2 else shape.sum(axis=0) / mean.sum(axis=0)
     return Globals(
@@ -204,6 +205,7 @@ def summarise(samples: list[Sample], kernel: Kernel) -> Globals:
         hyper=hyper,
         beta=float(np.mean([g.beta for g in every])),
         coefficients=_mean_coefficients(every, kernel, kernel.features(locations, hyper.sigma_l2)),
+        base=prior[:, 0] / hyper.a0 if len(prior) > 1 else flat(),
     )
 
 

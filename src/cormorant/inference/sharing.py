@@ -25,8 +25,7 @@ from cormorant.inference.moves import (
     top_one,
 )
 from cormorant.inference.scale import propose, scale_statistics
-from cormorant.inference.state import Additive, Globals
-from cormorant.models.cnpf import Hyperparameters
+from cormorant.inference.state import Additive, Globals, flat
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class CountStatistics(Additive):
 
 @dataclass(frozen=True)
 class ShareCounts(RowMove):
-    """x, and with it the counts by component and a flat mu_u; then a0 and the atoms."""
+    """x, and with it the counts by component and a flat mu_u; then a0, the base measure and the atoms."""
 
     learns_a0: bool
     has_missing: bool = False
@@ -100,36 +99,41 @@ class ShareCounts(RowMove):
             return self._given_x(g, chain, total)
         return self._profiles(g, chain, total)
 
-    def _with_a0(self, h: Hyperparameters, chain: Chain, counts: np.ndarray, totals: np.ndarray) -> Hyperparameters:
-        """a0 with the profiles summed out, given the scales (in a normalised model there are none)."""
+    def _with_prior(self, g: Globals, chain: Chain, counts: np.ndarray, totals: np.ndarray) -> Globals:
+        """a0 and the base measure with the profiles summed out, given the scales (a normalised model has none)."""
         if not self.learns_a0:
-            return h
-        tables = self._tables(counts, h.a0, chain)
+            return g
+        h, tables = g.hyper, self._tables(g, counts, chain)
         if self.model.normalised:
-            return replace(h, a0=dirichlet.draw_a0(tables, totals, len(counts), h.a0, chain.rng))
-        scaled = h.b0 * chain.scale
-        return replace(h, a0=draws.draw_a0_given_scale(tables, len(counts), totals, scaled, h.a0, chain.rng))
+            a0 = dirichlet.draw_a0(float(tables.sum()), totals, len(counts), h.a0, chain.rng)
+        else:
+            scaled = h.b0 * chain.scale
+            a0 = draws.draw_a0_given_scale(float(tables.sum()), len(counts), totals, scaled, h.a0, chain.rng)
+        return replace(g, hyper=replace(h, a0=a0), base=draws.draw_base(tables, chain.rng))
 
-    def _tables(self, counts: np.ndarray, a0: float, chain: Chain) -> float:
-        """Tables of the counts of all columns and components, by which a0 becomes easy to draw."""
-        each = np.full(counts.shape[1], a0)
-        return float(self.backend.sampling.tables(counts, each, chain.seed()).sum())
+    def _tables(self, g: Globals, counts: np.ndarray, chain: Chain) -> np.ndarray:
+        """Tables of the counts of each column, over all components: given these, its prior is easy to draw."""
+        counts, each = counts.T, np.broadcast_to(g.prior_shape[:, 0], len(counts))
+        return self.backend.sampling.tables(*map(np.ascontiguousarray, (counts, each)), chain.seed()).sum(axis=0)
 
     def _profiles(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_k / A_k ~ Dirichlet(a0 + c_k), after a0; then scales are proposed."""
         counts = total.counts
-        h = self._with_a0(g.hyper, chain, counts, counts.sum(axis=0))
-        shape = h.a0 + counts
-        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0) / chain.scale, hyper=h)
+        g = self._with_prior(g, chain, counts, counts.sum(axis=0))
+        shape = g.prior_shape + counts
+        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0) / chain.scale)
         atoms = draw_profiles(shape, self.backend, chain.rng) * chain.scale
         chain = replace(chain, atoms=np.maximum(atoms, TINY))
         return g, propose(g, chain, total.scale) if self._proposes else chain
 
     def _given_x(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
-        """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out."""
-        h = g.hyper
+        """a_ki ~ Gamma(a0 + c_ki, b0 + sum_u x_uk), after a0 with a summed out.
+
+        The base stays flat: where columns were not looked at alike its shares would be no Dirichlet variable.
+        """
+        g, h = replace(g, base=flat()), g.hyper
         if self.learns_a0:
-            tables = self._tables(total.counts, h.a0, chain)
+            tables = float(self._tables(g, total.counts, chain).sum())
             h = replace(h, a0=draws.draw_a0(tables, total.exposure, h.b0, chain.rng))
         g = replace(g, atom_shape=h.a0 + total.counts, atom_rate=h.b0 + total.exposure, hyper=h)
         atoms = draw_atoms(self.model, g, self.backend, chain.rng)
@@ -144,9 +148,9 @@ class ShareCounts(RowMove):
         counts = total.counts
         if self.has_missing:
             counts = counts + chain.rng.poisson(dirichlet.lacking(total.exposure) * chain.atoms)
-        h = self._with_a0(g.hyper, chain, counts, counts.sum(axis=0))
-        shape = h.a0 + counts
-        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0), hyper=h)
+        g = self._with_prior(g, chain, counts, counts.sum(axis=0))
+        shape = g.prior_shape + counts
+        g = replace(g, atom_shape=shape, atom_rate=shape.sum(axis=0))
         return g, replace(chain, atoms=draw_profiles(shape, self.backend, chain.rng))
 
 
@@ -154,7 +158,7 @@ class ShareCounts(RowMove):
 class ScanCounts(ShareCounts):
     """The counts one by one, each given all others, with x and the profiles of the atoms summed out; then a0.
 
-    p(z = k) ~ (w_k + n_uk) A_k r(F_uk) / (1 + A_k r(F_uk)) (a0 + c_ki) / (I a0 + C_k). Where most counts are small
+    p(z = k) ~ (w_k + n_uk) A_k r(F_uk) / (1 + A_k r(F_uk)) (a0_i + c_ki) / (I a0 + C_k). Where most counts are small
     this goes several times as far in a sweep as drawing x and the atoms and then the counts: a component that has
     nothing of a column, or of a row, has a drawn weight of all but zero there, and no count would ever come to it.
     New rows, whose atoms are given, sum out x alone.
@@ -167,7 +171,7 @@ class ScanCounts(ShareCounts):
         log_rate = view.log_rate(batch)
         log_one, share = self.at(view, start.f, log_rate)
         n = start.n if start.n.shape[1] else np.zeros(share.shape)
-        a0, factor, atoms, z = view.globals.hyper.a0, share, None, start.z
+        a0, factor, atoms, z = view.globals.prior_shape[:, 0], share, None, start.z
         if view.atoms is not None:  # of new rows, or for the first time
             a0, factor, atoms, z = 0.0, share * np.exp(-log_rate), view.top_atoms, z if view.table is None else None
         z = self.backend.sampling.scan(
@@ -187,8 +191,8 @@ class ScanCounts(ShareCounts):
         table = chain.table
         assert table is not None  # a chain that scans has one
         counts = table.counts
-        h = self._with_a0(g.hyper, chain, counts, table.totals)
-        rate = len(counts) * h.a0 + table.totals
-        counts += h.a0
-        g = replace(g, atom_shape=counts, atom_rate=rate / chain.scale, hyper=h)
+        g = self._with_prior(g, chain, counts, table.totals)
+        rate = len(counts) * g.hyper.a0 + table.totals
+        counts += g.prior_shape
+        g = replace(g, atom_shape=counts, atom_rate=rate / chain.scale)
         return g, propose(g, chain, total.scale) if self._proposes else chain

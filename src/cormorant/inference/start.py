@@ -95,7 +95,7 @@ def merge_components(model: PoissonFactorization, g: Globals, n_components: int)
     Random rows seldom show every component, so a start with just as many rows as components misses some and splits
     others. With a surplus they are all there, some of them twice.
     """
-    counts = np.maximum(g.atom_shape - g.hyper.a0, 0.0)
+    counts = np.maximum(g.atom_shape - g.prior_shape, 0.0)
     held = counts.sum(axis=0)
     order = np.argsort(-held, kind="stable")
     keep = order[: max(n_components, int((held > LEAST_SHARE * held.mean()).sum()))]
@@ -109,7 +109,7 @@ def merge_components(model: PoissonFactorization, g: Globals, n_components: int)
     joins = np.zeros((len(keep), n_components))
     joins[np.arange(len(keep)), group] = 1.0
     share = joins * held[:, None] / np.maximum(held @ joins, 1e-300)  # averages weigh a component by what it holds
-    shape = g.hyper.a0 + counts @ joins
+    shape = g.prior_shape + counts @ joins
     return replace(
         g,
         atom_shape=shape,
@@ -129,7 +129,7 @@ def with_unused(model: PoissonFactorization, g: Globals, n_components: int) -> G
     rate = np.full((*g.atom_rate.shape[:-1], more), n_columns * h.a0 if model.normalised else h.b0)
     return replace(
         g,
-        atom_shape=np.hstack([g.atom_shape, np.full((n_columns, more), h.a0)]),
+        atom_shape=np.hstack([g.atom_shape, np.broadcast_to(g.prior_shape, (n_columns, more))]),
         atom_rate=np.concatenate([g.atom_rate, rate], axis=-1),
         weights=np.append(g.weights, np.full(more, WEIGHT_FLOOR)),
         locations=np.vstack([g.locations, np.zeros((more, g.locations.shape[1]))]),

@@ -15,6 +15,11 @@ def _nothing() -> np.ndarray:
     return np.zeros((0, 0))
 
 
+def flat() -> np.ndarray:
+    """A base measure that was not learned."""
+    return np.zeros(0)
+
+
 def _some(of_components: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Sums of some components, or of what rows do not have."""
     return of_components[order] if of_components.size else of_components
@@ -37,6 +42,12 @@ class Globals:
     hyper: Hyperparameters
     beta: float = 1.0
     coefficients: np.ndarray = field(default_factory=_nothing)  # Gamma, P x covariates, where there are any
+    base: np.ndarray = field(default_factory=flat)  # a column's a0 over the mean of all; empty: they are alike
+
+    @property
+    def prior_shape(self) -> np.ndarray:
+        """The shapes of the atoms' prior, a0 times the base: columns x 1, or 1 x 1 where columns are alike."""
+        return self.hyper.a0 * (self.base[:, None] if len(self.base) else np.ones((1, 1)))
 
     @property
     def n_components(self) -> int:
@@ -51,7 +62,7 @@ class Globals:
     @property
     def held_counts(self) -> np.ndarray:
         """Counts of each component in the data: what its posterior shapes have above the prior's."""
-        return (self.atom_shape - self.hyper.a0).sum(axis=0)
+        return (self.atom_shape - self.prior_shape).sum(axis=0)
 
     def reorder(self, order: np.ndarray) -> Globals:
         """The same with the components in another order."""

@@ -25,7 +25,7 @@ from cormorant.backends.select import Backend
 from cormorant.backends.vectors import pad
 from cormorant.inference import dirichlet, locations
 from cormorant.inference import globals as update
-from cormorant.inference.atoms import bound_of_atoms, learn_a0, made_up_shape, mean_log_atoms
+from cormorant.inference.atoms import bound_of_atoms, learn_prior, made_up_shape, mean_log_atoms
 from cormorant.inference.batch import Batch
 from cormorant.inference.field import Design, Field, FieldProblem, precision_of
 from cormorant.inference.links import LINKS, Link
@@ -284,7 +284,7 @@ class Structured(Variational):
             g.weights.reshape(-1, *[1] * (pair.ndim - 2)) * pair[0] + pair[1]
             for pair in (s.share, s.curvature, s.linear)
         )
-        size, shape = linear.shape[1], h.a0 + s.counts
+        size, shape = linear.shape[1], g.prior_shape + s.counts
         if self.model.normalised:
             if s.exposure.ndim == 2:
                 shape = made_up_shape(g, shape, dirichlet.lacking(s.exposure), self.zero_order)
@@ -304,8 +304,7 @@ class Structured(Variational):
         if self.model.has_locations:
             g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0) + 1e-300)
         if "a0" in self.learn:
-            a0 = learn_a0(g, s, shape, rate, self.model.normalised, self.zero_order)
-            g = replace(g, hyper=replace(g.hyper, a0=a0))
+            g = learn_prior(g, s, self.model.normalised, self.zero_order)
         return State(g, s, state.n_steps + 1)
 
     def _relocate(self, g: Globals, second: np.ndarray, linear: np.ndarray, held: np.ndarray) -> Globals:

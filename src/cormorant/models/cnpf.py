@@ -32,6 +32,8 @@ The process that the tuples (a_k, w_k, l_k) come from, the measure at the top th
 
 HDP, the hierarchical Dirichlet process: DILN's dirichlet top and all l_k = 0.
 
+Where a0 is learned, columns have a base measure, m ~ Dirichlet(1, .., 1): that of column i is I a0 m_i in place of a0.
+
 The normaliser is freed by 1 / S^N = int exp(N mu - S exp(mu)) dmu / Gamma(N): a normalised model is a Poisson one whose
 row mean mu_u has a flat prior, and whose atoms sum to one. (mu_u = log xi_u, in the words of those who write
 1 / S^N = int xi^(N-1) exp(-xi S) dxi / Gamma(N).) So all models share their inference.
