@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -168,7 +169,7 @@ class Sampling:
         self.threads.over_rows(work, indptr)
         return n, sum(parts[1:], parts[0].astype(np.int64)) if by_column else None
 
-    def scan(self, indptr, indices, offsets, z, n, factor, w, table, seed, atoms=None, a0=0.0, ids=None):
+    def scan(self, indptr, indices, offsets, z, n, factor, w, table, seed, atoms=None, a0: Any = 0.0, ids=None):
         """Each count in turn, given where all the others are; z and n, and the table if there is one, change in place.
 
         ``offsets`` has the number of counts before each entry, and at its end that of all.

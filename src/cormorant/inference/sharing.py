@@ -113,8 +113,9 @@ class ShareCounts(RowMove):
 
     def _tables(self, g: Globals, counts: np.ndarray, chain: Chain) -> np.ndarray:
         """Tables of the counts of each column, over all components: given these, its prior is easy to draw."""
-        counts, each = counts.T, np.broadcast_to(g.prior_shape[:, 0], len(counts))
-        return self.backend.sampling.tables(*map(np.ascontiguousarray, (counts, each)), chain.seed()).sum(axis=0)
+        by_component = np.ascontiguousarray(counts.T)
+        each = np.ascontiguousarray(np.broadcast_to(g.prior_shape[:, 0], len(counts)))
+        return self.backend.sampling.tables(by_component, each, chain.seed()).sum(axis=0)
 
     def _profiles(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:
         """a_k / A_k ~ Dirichlet(a0 + c_k), after a0; then scales are proposed."""
