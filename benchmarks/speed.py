@@ -142,7 +142,7 @@ def arxiv_lda(parts: Split) -> Figures:
 def arxiv_plateau(parts: Split, **rule: float) -> Figures:
     """Until the ``rule`` (tol and patience) says that nothing improves; then `transform` of every row.
 
-    (A step visits some of the rows, and every epoch is looked at. By default a fit goes on to three epochs below .1%.)
+    (A step visits some of the rows, and every epoch is looked at. By default a fit goes on to three epochs below .03%.)
     """
     before = peak_megabytes()
     model = CNPF(TRUNCATION, DIMS, inference="structured", random_state=0, n_jobs=JOBS, **rule)

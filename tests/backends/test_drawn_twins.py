@@ -83,7 +83,7 @@ def test_counts(n_components, zeros):
 @pytest.mark.parametrize("n_components", [1, 5, 16, 40])
 def test_scan(kind, n_components):
     rng = np.random.default_rng(n_components)
-    lengths, n_columns, a0 = rng.integers(0, 6, 30), 7, 0.05
+    lengths, n_columns, a0 = rng.integers(0, 6, 30), 7, rng.gamma(0.1, size=7)
     indptr, indices = np.concatenate([[0], np.cumsum(lengths)]), rng.integers(0, n_columns, lengths.sum())
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 8, len(indices)))])
     w, factor = rng.gamma(0.5, size=n_components), np.exp(rng.normal(0, 6, (30, n_components)))

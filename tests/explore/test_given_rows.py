@@ -34,7 +34,7 @@ def test_rows_are_taken_with_their_covariates(counts, theta, kind):
     np.testing.assert_array_equal(taken.moments(), [expected, std])
     pd.testing.assert_frame_equal(taken.top_columns(3), model.top_columns(counts.rows(ROWS), 3, covariates=some))
     # They matter: with those of other rows the weights are others.
-    assert not np.allclose(model.transform(counts.rows(ROWS), covariates=some[::-1]), expected, rtol=0.01)
+    assert not np.allclose(model.transform(counts.rows(ROWS), covariates=some[::-1]), expected, rtol=1e-3)
 
 
 def test_tables(with_covariates, counts, theta, weights):

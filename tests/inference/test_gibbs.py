@@ -363,15 +363,15 @@ def test_every_sweep_draws_the_counts(name, has_missing):
     assert all(issubclass(kind, ShareCounts) or kinds.count(kind) == 1 for kind in kinds)
 
 
-# Every model, and one with its atoms drawn; what else changes the moves is slow.
-FEW = (*MODELS, "cnpf/masked")
+# Every model, and some with their atoms drawn; what else changes the moves is slow.
+FEW = (*MODELS, "cnpf/masked", "cnpf/together", "diln/masked")
 
 
 @pytest.mark.parametrize(
     "model", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in JOINTS]
 )
 def test_joint_distribution(model, narrow_field):
-    """Eighteen to 28 z scores of a right sampler: beyond 4 once in a thousand runs."""
+    """Twenty to 31 z scores of a right sampler: beyond 4 once in a thousand runs."""
     joint = joint_of(model, 0).model
     # Given f, places are slow to change; with covariates, or a level alone, exp F stays for long where it is large.
     slow = not joint.kernel.is_linear or joint.has_covariates or model == "scaled-hgp"

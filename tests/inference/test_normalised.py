@@ -189,7 +189,7 @@ class TestRows:
         matrix = problem.rows.counts.tocsr()
         padded = sparse.vstack([matrix[:3], sparse.csr_matrix((2, matrix.shape[1])), matrix[3:5]]).tocsr()
         counts = Counts.from_csr(padded)
-        whole = replace(g, atom_shape=np.rint(g.atom_shape - g.hyper.a0) + g.hyper.a0)
+        whole = replace(g, atom_shape=np.rint(g.atom_shape - g.prior_shape) + g.prior_shape)
         sampled = SampledPosterior(Gibbs(problem.scheme.model, CpuBackend()), [[Sample.of(whole)]])
         for posterior in (PointPosterior(problem.scheme, g), sampled):
             found = column_probabilities(posterior, Rows(counts))

@@ -204,7 +204,7 @@ class Sampling:
         """Tables of n customers with concentration w."""
         out, n = np.empty(n.shape, np.int64), np.asarray(n, np.float64)  # compiled for one type only
         ids = _ids(ids, len(out))
-        self.threads.over(lambda first, last: _draw_tables(first, last, n, w, seed, ids, out), len(out))
+        self.threads.over(lambda first, last: _draw_tables(first, last, n, w, seed, ids, out), len(out), n.shape[1])
         return out
 
     def polya_gammas(self, n, w, eta, seed, ids=None):

@@ -264,7 +264,8 @@ class Factorization(
             raise ValueError(f"going on from an earlier fit needs its n_dims = {g.locations.shape[1]}, and its kernel.")
         if isinstance(memory, Statistics):
             memory = memory * (n_rows / memory.n_rows)
-        base = g.base if self.a0 is None and self._defaults().learns_a0 else flat()
+        learns_base = self.a0 is None and self._defaults().learns_a0 and self.allocation == "zero-order"
+        base = g.base if learns_base else flat()
         return State(replace(g, hyper=self._hyper(n_rows, self._state), base=base), memory, self._state.n_steps)
 
     def _hyper(self, n_rows: int, state: State | None = None) -> Hyperparameters:

@@ -213,6 +213,7 @@ def _check_lengths(
     expected = {
         "weights": (g.weights, n_components),
         "locations": (g.locations, n_components),
+        "base": (g.base if len(g.base) else None, n_columns),
         "row_weights": (None if row_weights is None else row_weights.T, n_components),
         "row_names": (names["row_names"], None if row_weights is None else len(row_weights)),
         "column_names": (names["column_names"], n_columns),

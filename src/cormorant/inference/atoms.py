@@ -12,8 +12,6 @@ from cormorant.inference import dirichlet
 from cormorant.inference import globals as update
 from cormorant.inference.state import Globals, Statistics, flat
 
-A0_STEPS = 5  # of a fixed point, an epoch: a column of many counts goes far from where all begin
-
 
 def mean_log_atoms(g: Globals, normalised: bool) -> np.ndarray:
     """E log a, columns x components."""
@@ -36,8 +34,8 @@ def made_up_shape(g: Globals, shape: np.ndarray, lacking: np.ndarray, zero_order
     return shape + lacking * g.atom_mean if zero_order else dirichlet.update_shape(shape, lacking, g.atom_shape)
 
 
-def learn_prior(g: Globals, s: Statistics, normalised: bool, zero_order: bool) -> Globals:
-    """a0, from q(a); zero-order: from the counts, a summed out, and with it the base measure.
+def learn_prior(g: Globals, s: Statistics, normalised: bool, zero_order: bool, steps: int = 1) -> Globals:
+    """a0, from q(a); zero-order: from the counts, a summed out, and with it the base measure, so many ``steps``.
 
     Where entries of gamma atoms are missing the base stays flat, as in the sampler.
     """
@@ -48,7 +46,7 @@ def learn_prior(g: Globals, s: Statistics, normalised: bool, zero_order: bool) -
     counts = g.atom_shape - g.prior_shape if normalised else s.counts
     n_columns, totals = len(counts), counts.sum(axis=0)
     has_base = normalised or s.exposure.ndim == 1
-    for _ in range(A0_STEPS if has_base else 1):
+    for _ in range(steps if has_base else 1):
         tables = update.expected_tables(counts, g.prior_shape, collapsed=True).sum(axis=1)
         if normalised:
             a0 = dirichlet.update_a0_collapsed(tables.sum(), totals, n_columns, g.hyper.a0)

@@ -114,7 +114,7 @@ class ShareCounts(RowMove):
     def _tables(self, g: Globals, counts: np.ndarray, chain: Chain) -> np.ndarray:
         """Tables of the counts of each column, over all components: given these, its prior is easy to draw."""
         by_component = np.ascontiguousarray(counts.T)
-        each = np.ascontiguousarray(np.broadcast_to(g.prior_shape[:, 0], len(counts)))
+        each = np.broadcast_to(g.prior_shape[:, 0], len(counts)).copy()  # compiled for arrays that could be written
         return self.backend.sampling.tables(by_component, each, chain.seed()).sum(axis=0)
 
     def _profiles(self, g: Globals, chain: Chain, total: CountStatistics) -> tuple[Globals, Chain]:

@@ -54,6 +54,9 @@ class Effort:
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
 WARM = Effort(rounds=2, sweeps=2, tol=1e-2)  # a training row that goes on where its last visit ended
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
+PRIOR_STEPS = (
+    5  # of a visit to all rows, towards a0 and the base: a column of many counts goes far from where all begin
+)
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,8 @@ class Structured(Variational):
         if self.model.has_locations:
             g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0) + 1e-300)
         if "a0" in self.learn:
-            g = learn_prior(g, s, self.model.normalised, self.zero_order)
+            steps = PRIOR_STEPS if rho == 1.0 else 1  # of several global steps an epoch each may make one
+            g = learn_prior(g, s, self.model.normalised, self.zero_order, steps)
         return State(g, s, state.n_steps + 1)
 
     def _relocate(self, g: Globals, second: np.ndarray, linear: np.ndarray, held: np.ndarray) -> Globals:
