@@ -133,6 +133,7 @@ FAMILIES = {
         shapes={
             "components_shape_": (COMPONENTS, COLUMNS),
             "components_rate_": (COMPONENTS,),
+            "base_": (COLUMNS,),
             "sticks_": (COMPONENTS,),
         },
         told=("inference_", "hyperparameters_"),

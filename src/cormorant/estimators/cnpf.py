@@ -54,7 +54,7 @@ class CNPF(Factorization):
         learning_offset: Step sizes of stochastic inference are (learning_offset + t)^-learning_decay;
             None takes the scheme's own.
         learning_decay: See learning_offset.
-        a0: Shape of the gamma prior of the atoms; None: learned, for each column its own (mean field: 0.01).
+        a0: Shape of the gamma prior of the atoms; None: learned, for each column its own: `base_` (mean field: 0.01).
         b0: Rate of that prior; None: the scheme's own.
         sigma_l2: Prior variance of the locations; None: the scheme's own. With another kernel than the linear one, the
             variance of F_uk (at tau = 1, if it is Brownian); None: learned by structured inference, from whose fit the
@@ -96,6 +96,8 @@ class CNPF(Factorization):
         usage_: Share of the counts that each component holds.
         n_components_used_: The fewest components that together hold 99% of the counts.
         hyperparameters_: The paper's numbers as the fit used them; a0 is the mean over the columns.
+        base_: a0 of each column beside that mean: large for columns that most components have. Ones where a0 was given,
+            with digamma allocation and, in Poisson models, with a mask.
         bound_: Last evidence lower bound; None where the allocation has none (zero-order) or it was not watched.
         history_: One dict an epoch (a sweep of a chain, a call of `partial_fit`): its stage (each fit that a chain
             starts from, each chain, and each of several structured fits count epochs and seconds anew), step size,

@@ -37,7 +37,7 @@ class DILN(Normalised):
             process of mass one and concentration alpha; every w_k is between 0 and 1, independently of the others, and
             beta scales them. "pitman-yor": "gamma" with a tail of small weights.
         discount: sigma of top="pitman-yor", v_k ~ Beta(1 - sigma, alpha + k sigma).
-        a0: Concentration of the atoms' Dirichlet prior, of each column; None: learned, for each its own.
+        a0: Concentration of the atoms' Dirichlet prior, of each column; None: learned, for each its own: `base_`.
         a_alpha: Shape of the prior of alpha.
         b_alpha: Its rate.
         a_c: Shape of the prior of c (top="gamma" or "pitman-yor").

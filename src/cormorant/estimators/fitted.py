@@ -105,6 +105,7 @@ class FittedMixin:
         self.loadings_ = scheme.model.kernel.features(g.locations, g.hyper.sigma_l2)
         self._set_correlation(scheme.model.kernel)
         self.hyperparameters_ = asdict(g.hyper)
+        self.base_ = g.base if len(g.base) else np.ones(len(g.atom_shape))
         self.usage_ = shares(g.held_counts)
         self.n_components_used_ = count_used(self.usage_)
         self.column_names_ = column_names

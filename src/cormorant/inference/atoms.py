@@ -22,7 +22,7 @@ def bound_of_atoms(g: Globals, normalised: bool) -> float:
     """Minus the divergence of q(a) from its prior."""
     h, a0 = g.hyper, g.prior_shape
     if normalised:
-        return dirichlet.log_prior_and_entropy(g.atom_shape, g.prior_shape)
+        return dirichlet.log_prior_and_entropy(g.atom_shape, a0)
     shape, rate = g.atom_shape, np.broadcast_to(g.atom_rate, g.atom_shape.shape)
     prior = a0 * np.log(h.b0) - gammaln(a0) + (a0 - 1.0) * mean_log_atoms(g, normalised) - h.b0 * shape / rate
     entropy = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)

@@ -32,7 +32,8 @@ The process that the tuples (a_k, w_k, l_k) come from, the measure at the top th
 
 HDP, the hierarchical Dirichlet process: DILN's dirichlet top and all l_k = 0.
 
-Where a0 is learned, columns have a base measure, m ~ Dirichlet(1, .., 1): that of column i is I a0 m_i in place of a0.
+Where a0 is learned, columns have a base measure, m ~ Dirichlet(1, .., 1): that of column i is I a0 m_i in place of a0
+(with digamma allocation, or where entries of gamma atoms are missing, m stays flat).
 
 The normaliser is freed by 1 / S^N = int exp(N mu - S exp(mu)) dmu / Gamma(N): a normalised model is a Poisson one whose
 row mean mu_u has a flat prior, and whose atoms sum to one. (mu_u = log xi_u, in the words of those who write
@@ -109,7 +110,7 @@ def get_model(name: str) -> PoissonFactorization:
 class Hyperparameters:
     """The numbers of the story that are given, not drawn."""
 
-    a0: float  # shape of the atoms' gamma prior
+    a0: float  # shape of the atoms' gamma prior; where there is a base measure the mean over the columns
     b0: float  # its rate
     sigma_l2: float  # variance of a location
     sigma_m2: float  # variance of a row's mean mu_u
