@@ -38,8 +38,8 @@ print(counts)
 # - `scaled-hgp`: not at all, but every article has a length of its own;
 # - `cnpf`: through a Gaussian for each article, read at the components' locations. That carries the correlations.
 #
-# One chain of the sampler and fifty components keep this short. The defaults (eight chains, up to 200 components)
-# predict better and take longer.
+# One chain of the sampler and fifty components keep this short. The defaults (eight chains or more, up to 200
+# components) predict better and take longer.
 
 # %%
 found = compare(
