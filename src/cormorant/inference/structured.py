@@ -307,7 +307,8 @@ class Structured(Variational):
         if self.model.has_locations:
             g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0) + 1e-300)
         if "a0" in self.learn:
-            steps = PRIOR_STEPS if rho == 1.0 else 1  # of several global steps an epoch each may make one
+            is_batch = rho == 1.0 or not isinstance(state.memory, Statistics)  # or the first of many steps
+            steps = PRIOR_STEPS if is_batch else 1
             g = learn_prior(g, s, self.model.normalised, self.zero_order, steps)
         return State(g, s, state.n_steps + 1)
 
