@@ -174,7 +174,7 @@ FIT = (
     ),
     *panel(
         "Hyper-parameters (the paper's names; by default the scheme's own)",
-        ("a0", "--a0", float, "Shape of the atoms' gamma prior (diln, hdp, thinned have a Dirichlet one); else learned."),
+        ("a0", "--a0", float, "Shape of the gamma prior of the atoms (Dirichlet: diln, hdp, thinned); else learned."),
         ("b0", "--b0", float, "Rate of that prior."),
         ("sigma_l2", "--sigma-l2", float, "Prior variance of the locations (thinned: 4.0)."),
         ("sigma_m2", "--sigma-m2", float, "Prior variance of a row's mean; the sampler learns it unless it is given."),
