@@ -453,10 +453,9 @@ def test_every_model_samples(make_problem, model, options):
     g = end.state.globals
     assert np.isfinite(g.atom_mean).all()
     assert (g.weights > 0).all()
-    held, shown = g.held_counts.sum(), problem.y.sum()
-    assert held == pytest.approx(shown) or (
-        MODELS[model].normalised and held > shown
-    )  # it makes up for what is missing
+    held = np.rint(g.held_counts).sum()  # whole numbers but for rounding
+    # A normalised model makes up for what it did not look at.
+    assert held >= problem.y.sum() if MODELS[model].normalised else np.isclose(held, problem.y.sum())
     assert end.reason == "made all 6 epochs"  # of which those of a chain are told as sweeps
 
 

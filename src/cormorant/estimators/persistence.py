@@ -25,14 +25,8 @@ from cormorant.models.cnpf import Hyperparameters
 FORMAT = 4  # 2: posterior samples; 3: several fits; 4: base measures; earlier ones are read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
-GLOBAL_ARRAYS = (
-    "atom_shape",
-    "atom_rate",
-    "weights",
-    "locations",
-    "coefficients",
-    "base",
-)  # early files: not the last two
+# Early files do not have the last two.
+GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations", "coefficients", "base")
 ROW_SETS = ("held_out_rows", "validation_rows")
 FITTED = (
     "inference_",

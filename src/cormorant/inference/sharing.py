@@ -104,11 +104,12 @@ class ShareCounts(RowMove):
         if not self.learns_a0:
             return g
         h, tables = g.hyper, self._tables(g, counts, chain)
+        all_tables = float(tables.sum())
         if self.model.normalised:
-            a0 = dirichlet.draw_a0(float(tables.sum()), totals, len(counts), h.a0, chain.rng)
+            a0 = dirichlet.draw_a0(all_tables, totals, len(counts), h.a0, chain.rng)
         else:
             scaled = h.b0 * chain.scale
-            a0 = draws.draw_a0_given_scale(float(tables.sum()), len(counts), totals, scaled, h.a0, chain.rng)
+            a0 = draws.draw_a0_given_scale(all_tables, len(counts), totals, scaled, h.a0, chain.rng)
         return replace(g, hyper=replace(h, a0=a0), base=draws.draw_base(tables, chain.rng))
 
     def _tables(self, g: Globals, counts: np.ndarray, chain: Chain) -> np.ndarray:

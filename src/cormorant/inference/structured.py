@@ -54,9 +54,7 @@ class Effort:
 COLD = Effort(rounds=5, sweeps=3)  # a training row without a place to start from
 WARM = Effort(rounds=2, sweeps=2, tol=1e-2)  # a training row that goes on where its last visit ended
 FINAL = Effort(rounds=30, sweeps=3, tol=1e-3)  # a row whose posterior is wanted for itself
-PRIOR_STEPS = (
-    5  # of a visit to all rows, towards a0 and the base: a column of many counts goes far from where all begin
-)
+PRIOR_STEPS = 5  # towards a0 and the base at each visit to all rows: a column of many counts has far to go
 
 
 @dataclass(frozen=True)
@@ -307,8 +305,8 @@ class Structured(Variational):
         if self.model.has_locations:
             g = self._relocate(g, unpack(curvature[:, : -1 - size], size), linear, s.counts.sum(axis=0) + 1e-300)
         if "a0" in self.learn:
-            is_batch = rho == 1.0 or not isinstance(state.memory, Statistics)  # or the first of many steps
-            steps = PRIOR_STEPS if is_batch else 1
+            is_fresh = s is new or rho == 1.0  # nothing earlier is averaged in: the first step, or all rows
+            steps = PRIOR_STEPS if is_fresh else 1
             g = learn_prior(g, s, self.model.normalised, self.zero_order, steps)
         return State(g, s, state.n_steps + 1)
 
