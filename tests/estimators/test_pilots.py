@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cormorant import CNPF, load, load_nyt
+from sklearn.base import clone
+
+from cormorant import CNPF, DILN, load, load_nyt
 from cormorant.data import Counts, as_counts, split_entries
 from cormorant.datasets import simulate
-from cormorant.estimators import TruncationWarning, pilots, sampler
+from cormorant.estimators import TruncationWarning, parameters, pilots, sampler
 from cormorant.estimators.inputs import to_rows
 from cormorant.estimators.pilots import Contender, choose, forecast, predict, worth_trying
 from cormorant.evaluation import perplexity
@@ -344,6 +346,26 @@ def test_chains_of_two_sizes_make_one_model(monkeypatch, tmp_path):
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.perplexity(truth.counts, 0.5) == pytest.approx(model.perplexity(truth.counts, 0.5))
+
+
+@pytest.mark.parametrize("model", [CNPF, DILN])
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_chains_that_follow_the_choice_see_the_rows_that_it_was_made_by(monkeypatch, model):
+    """Two thirds of an odd word are in rows kept aside: the chains that chose do not know it, the others do."""
+    counts = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0).counts
+    first = model(40, 3, n_chains=4, n_sweeps=6, n_samples=1, random_state=0)
+    kept_aside = first.fit(counts).validation_rows_
+    odd = np.zeros((300, 1), dtype=int)
+    odd[kept_aside], odd[np.setdiff1d(np.arange(300), kept_aside)[:10]] = 3, 1
+    monkeypatch.setattr(sampler, "worth_trying", lambda firsts: [0, 1])
+    monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, shares: 0.0 if shares == {1: 4} else 1.0)
+    second = clone(first).fit(np.hstack([counts.tocsr().toarray(), odd]))
+    assert np.array_equal(second.validation_rows_, kept_aside)
+    held = [chain[-1].counts[-1].sum() for chain in second.samples_]
+    assert held == [10, 10, 10 + 3 * len(kept_aside), 10 + 3 * len(kept_aside)]
+    assert second.n_rows_seen_ == 300
+    watched = [e for e in second.history_ if e["perplexity"] is not None and e["epoch"] == parameters.START_EPOCHS]
+    assert len(watched) == 1  # the start of chain 2; of rows that it is fitted to a perplexity would say nothing
 
 
 def test_components_that_hold_nothing_predict_nothing():

@@ -84,14 +84,14 @@ class Factorization(
         self._choose(rows.counts)
         train, validation = self._keep_aside(rows, rng)
         train.check_counts()
-        train = train.with_counts() if self.model.normalised else train
+        train, whole = (part.with_counts() if self.model.normalised else part for part in (train, rows))
         starts = self._starts(train.n_rows, can_race=validation is not None)
         states = self._begin(train.counts, counts.n_rows, starts, self.warm_start, linear_model(self._model))
         scheme = self._scheme()
         with single_blas_thread():
             if isinstance(scheme, Gibbs):
                 sizes = [min(size, self.n_components) for _, size in starts[: len(states)]]
-                self._sample(scheme, states, sizes, train, validation, rng, counts)
+                train = self._sample(scheme, states, sizes, train, validation, whole, rng, counts)
             else:
                 outcome = self._run(scheme, states, train, validation, rng)
                 self._finish(scheme, outcome.state, counts.column_names)
@@ -288,6 +288,7 @@ class Factorization(
         callbacks: list[loop.Callback] | None = None,
         begun: loop.Outcome | None = None,
         stage: str = "fit",
+        watch: str | None = None,
     ) -> loop.Outcome:
         """Plan, settings and callbacks for the loop, by default the user's and the bars; what is ``begun`` goes on."""
         size = resolve.resolve_batch_size(self.batch_size, rows.n_rows, self.inference_ == "gibbs")
@@ -295,7 +296,7 @@ class Factorization(
         if size < rows.n_rows:
             schedule = resolve.make_schedule(self.learning_offset, self.learning_decay, self._defaults())
         plan = Plan(rows.n_rows, size, min(size, rows.block_size), schedule)
-        watch = resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
+        watch = watch or resolve.resolve_stopping(self.stopping, has_validation=validation is not None)
         check_every = 5 if plan.is_full else 1
         title = "the bound" if self._has_bound else "the approximate bound"
         epochs = max_epochs or self.max_epochs

@@ -5,6 +5,8 @@ between structured starts cannot: one fit with few components may be ahead of on
 other way round, since what fits with many components get wrong differs from fit to fit. And where rows have counts that
 vary more than Poisson counts do (cells and their genes), chains may predict worse than the fits that they start from;
 then several of those are averaged.
+
+Rows kept aside have done their part with the choice: the chains that follow are fitted to them, too.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ WORTH_TWICE = 0.985  # of the promised perplexity: where twice as many chains pr
 class Contender:
     """One number of components: what the first chain starts from, and how to run some of so many chains, by number.
 
-    ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own, of which there may be
+    Those with numbers from `PILOTS` on come after the choice. ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own, of which there may be
     ``n_fits``; None: chains are asked for.
     """
 
@@ -53,6 +55,7 @@ class Choice:
     runs: list[Run] = field(default_factory=list)
     interrupted: bool = False
     others: list[Outcome] = field(default_factory=list)  # structured fits beside the first
+    sees_all: bool = False  # whether chains followed the choice, which are fitted to the rows kept aside, too
 
 
 def worth_trying(firsts: Sequence[Outcome]) -> list[int]:
@@ -114,7 +117,7 @@ def choose(
     for i, share in shares.items():
         rest = range(len(few), share)
         more = contenders[i].run(rest, sum(shares.values()))
-        begun = replace(begun, runs=begun.runs + more)
+        begun = replace(begun, runs=begun.runs + more, sees_all=begun.sees_all or bool(more))
         if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)
     return begun

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from cormorant._words import counted
 from cormorant.backends.select import Backend
 from cormorant.data import Counts
 from cormorant.estimators import parameters as resolve
-from cormorant.estimators.chains import gather, run_chains
-from cormorant.estimators.pilots import MOST_FITS, Choice, Contender, choose, worth_trying
+from cormorant.estimators.chains import Run, gather, run_chains
+from cormorant.estimators.pilots import MOST_FITS, PILOTS, Choice, Contender, choose, worth_trying
 from cormorant.estimators.progress import bars_of
 from cormorant.inference import fit as loop
 from cormorant.inference.ahead import compile_ahead
@@ -30,12 +29,17 @@ Start = Callable[[np.random.Generator], State]
 
 @dataclass(frozen=True)
 class Stages:
-    """What the stages of one fit share: ``run`` is the estimator's loop on its rows, told a scheme and starts."""
+    """What the stages of one fit share: ``run`` is the estimator's loop, told a scheme, starts, rows to fit and to watch.
+
+    Chains that follow the choice (`pilots`) are fitted to ``all_rows``, those that the others are chosen by among them.
+    """
 
     run: Callable[..., loop.Outcome]
     gibbs: Gibbs
     structured: Structured
     rows: Rows
+    validation: Validation | None
+    all_rows: Rows
     chains: resolve.Chains
     max_epochs: int
     rng: np.random.Generator
@@ -43,7 +47,8 @@ class Stages:
     def start(self, group: list[Start], epochs: int, rng: np.random.Generator, **where: Any) -> loop.Outcome:
         """A few epochs of structured inference; a0 stays where it is: `start_a0`."""
         holding = replace(self.structured, learn=self.structured.learn - {"a0"})
-        return self.run(holding, group, rng, min(epochs, self.max_epochs), **where)
+        seen = {"rows": self.rows, "validation": self.validation} | where
+        return self.run(holding, group, rng=rng, max_epochs=min(epochs, self.max_epochs), **seen)
 
     def contender(
         self, group: list[Start], first: loop.Outcome, callbacks: list[loop.Callback], note: str, n_fits: int
@@ -51,8 +56,16 @@ class Stages:
         """The chains, and up to ``n_fits`` structured fits, that follow the ``first`` start of a ``group``."""
         again = [group[first.start]]
 
-        def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
-            return self.start(again, resolve.START_EPOCHS, rng, callbacks=callbacks)
+        def chains(numbers: Sequence[int], n_chains: int) -> list[Run]:
+            seen: dict[str, Any] = {"rows": self.rows}
+            if min(numbers, default=0) >= PILOTS:
+                seen = {"rows": self.all_rows, "validation": None, "watch": "nothing"}
+
+            def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
+                return self.start(again, resolve.START_EPOCHS, rng, callbacks=callbacks, **seen)
+
+            given = (self.chains, self.rng, callbacks, numbers, n_chains, note)
+            return run_chains(self.gibbs, first, start, seen["rows"], *given)
 
         def fit(number: int) -> loop.Outcome:
             begun, stage = first, "fit"
@@ -62,9 +75,9 @@ class Stages:
                 begun = self.start(again, resolve.FIRST_EPOCHS, self.rng, **where)
             if begun.interrupted:
                 return begun
-            return self.run(self.structured, [], self.rng, callbacks=callbacks, begun=begun, stage=stage)
+            where = {"callbacks": callbacks, "begun": begun, "stage": stage}
+            return self.run(self.structured, [], self.rows, self.validation, self.rng, **where)
 
-        chains = partial(run_chains, self.gibbs, first, start, self.rows, self.chains, self.rng, callbacks, note=note)
         return Contender(first, chains, fit if n_fits else None, n_fits)
 
 
@@ -95,19 +108,20 @@ class SamplerMixin:
         sizes: list[int],
         rows: Rows,
         validation: Validation | None,
+        all_rows: Rows,
         rng: np.random.Generator,
         counts: Counts,
-    ) -> None:
-        """Chains of the sampler, each from a structured fit; ``sizes`` are the components that the starts lead to."""
+    ) -> Rows:
+        """Chains of the sampler, each from a structured fit; ``sizes`` are the components that the starts lead to.
+
+        ``rows`` are fitted and others (``validation``) chosen by; ``all_rows`` are both. What was fitted comes back.
+        """
         given = self.n_chains, self.n_sweeps, self.n_samples
         wanted = resolve.resolve_chains(*given, rows.n_rows, self.n_components, self._encoding is not None)
         structured = self._scheme("structured", gibbs.backend)
         assert isinstance(structured, Structured)
-
-        def run(scheme: Scheme, group: list[Start], rng: np.random.Generator, *epochs: int, **where: Any):
-            return self._run(scheme, group, rows, validation, rng, *epochs, **where)
-
-        stages = Stages(run, gibbs, structured, rows, wanted, self.max_epochs, rng)
+        seen = (rows, validation, all_rows)
+        stages = Stages(self._run, gibbs, structured, *seen, wanted, self.max_epochs, rng)
         groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
         firsts: list[loop.Outcome] = []
         with compile_ahead():
@@ -123,10 +137,12 @@ class SamplerMixin:
                     for i in worth_trying(firsts)
                 ]
                 chosen = choose(contenders, gibbs, validation, wanted.n_chains, wanted.most_chains)
+        fitted = all_rows if chosen.sees_all else rows
         if any(run.end for run in chosen.runs):
-            self._finish_chains(gibbs, structured, chosen, rows, counts)
+            self._finish_chains(gibbs, structured, chosen, fitted, counts)
         else:
             self._finish_fits(structured, chosen, counts)
+        return fitted
 
     @property
     def _n_fits(self) -> int:
