@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
 from sklearn.base import clone
 
 from cormorant import CNPF, DILN, load, load_nyt

@@ -118,8 +118,8 @@ class CNPF(Factorization):
             approximation by structured inference, which is too narrow and whose effects are too small.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
-        validation_rows_: Positions in X of the rows kept aside to stop and choose by. Chains that follow the choice, all
-            but the first two, are fitted to them, too; nothing else is.
+        validation_rows_: Positions in X of the rows kept aside to stop and choose by. Chains that follow the choice are
+            fitted to them, too; nothing else is.
         held_out_rows_: Positions of rows that whoever called `fit` had held out and notes here (the command line does).
         n_rows_seen_: Rows that the components were fitted to, each call of `partial_fit` counted.
         row_names_: Names of the rows of X, if they had any; None after `partial_fit`.

@@ -37,8 +37,8 @@ WORTH_TWICE = 0.985  # of the promised perplexity: where twice as many chains pr
 class Contender:
     """One number of components: what the first chain starts from, and how to run some of so many chains, by number.
 
-    Those with numbers from `PILOTS` on come after the choice. ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own, of which there may be
-    ``n_fits``; None: chains are asked for.
+    Those with numbers from `PILOTS` on come after the choice. ``fit`` takes a start to the end of a structured fit, the
+    first (0) or one of its own, of which there may be ``n_fits``; None: chains are asked for.
     """
 
     first: Outcome

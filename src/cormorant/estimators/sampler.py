@@ -29,7 +29,7 @@ Start = Callable[[np.random.Generator], State]
 
 @dataclass(frozen=True)
 class Stages:
-    """What the stages of one fit share: ``run`` is the estimator's loop, told a scheme, starts, rows to fit and to watch.
+    """What the stages of one fit share: ``run`` is the estimator's loop, told a scheme, starts, rows and what to watch.
 
     Chains that follow the choice (`pilots`) are fitted to ``all_rows``, those that the others are chosen by among them.
     """
