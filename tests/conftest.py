@@ -12,8 +12,9 @@ pytest.register_assert_rewrite("contract_cases")
 def few_chains():
     """Two chains, and fewer sweeps, where a test takes the defaults: more would do the same things more often."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(parameters, "USUAL_CHAINS", parameters.FEWEST_CHAINS)
-    patch.setattr(parameters, "MOST_CHAINS", parameters.FEWEST_CHAINS)
+    patch.setattr(parameters, "FEWEST_CHAINS", 2)
+    patch.setattr(parameters, "USUAL_CHAINS", 2)
+    patch.setattr(parameters, "MOST_TIMES", 1)
     patch.setattr(parameters, "USUAL_SWEEPS", 60)
     patch.setattr(parameters, "SWEEPS_FOR_EFFECTS", (1, 1))
     yield

@@ -61,8 +61,8 @@ def test_a_sampler_sweeps():
 @pytest.mark.parametrize(("sweep", "passes", "sweeps"), [(0.1, 4 * 50 + 3, 2 * 60), (30.0, 50 + 7 * 3, 8 * 60)])
 def test_all_chains_or_several_structured_fits(monkeypatch, sweep, passes, sweeps):
     """Whichever takes longer: two chains and four structured fits, or one of those and as many chains as may be."""
-    monkeypatch.setattr(parameters, "USUAL_CHAINS", 6)
-    monkeypatch.setattr(parameters, "MOST_CHAINS", 8)
+    monkeypatch.setattr(parameters, "USUAL_CHAINS", 4)
+    monkeypatch.setattr(parameters, "MOST_TIMES", 2)
     found = extrapolate(CNPF(20, max_epochs=50), 1000, 1, SIZES, trials(sweep=(sweep, sweep)))
     assert found.seconds == pytest.approx(43 + passes * 21 + sweeps * sweep + 0.5)
 

@@ -327,13 +327,28 @@ def test_an_error_of_one_chain_ends_the_others(truth):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_chains", "most", "n_sweeps"),
-    [(100, 8, 16, 90), (20_000, 8, 16, 90), (40_000, 4, 4, 60), (10**6, 2, 2, 60)],
+    ("n_rows", "has_covariates", "n_chains", "most", "n_sweeps"),
+    [
+        (100, False, 8, 16, 90),
+        (200_000, False, 8, 16, 90),
+        (250_000, False, 6, 12, 90),
+        (10**6, False, 4, 8, 90),
+        (50_000, True, 8, 8, 270),
+        (100_000, True, 5, 5, 270),
+        (10**6, True, 4, 4, 270),
+    ],
 )
-def test_large_data_get_fewer_chains(monkeypatch, n_rows, n_chains, most, n_sweeps):
-    for name, default in (("USUAL_CHAINS", 8), ("MOST_CHAINS", 16), ("USUAL_SWEEPS", 90)):
+def test_large_data_get_fewer_chains(monkeypatch, n_rows, has_covariates, n_chains, most, n_sweeps):
+    defaults = {
+        "FEWEST_CHAINS": 4,
+        "USUAL_CHAINS": 8,
+        "MOST_TIMES": 2,
+        "SWEEPS_FOR_EFFECTS": (3, 12),
+        "USUAL_SWEEPS": 90,
+    }
+    for name, default in defaults.items():
         monkeypatch.setattr(parameters, name, default)  # which other tests have less of
-    found = parameters.resolve_chains(None, None, 5, n_rows, 200)
+    found = parameters.resolve_chains(None, None, 5, n_rows, 200, has_covariates)
     assert (found.n_chains, found.most_chains, found.n_sweeps) == (n_chains, most, n_sweeps)
     asked = parameters.resolve_chains(3, None, 5, n_rows, 200)
     assert asked.n_chains == asked.most_chains == 3

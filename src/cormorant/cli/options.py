@@ -156,13 +156,13 @@ FIT = (
         ),
         (
             "n_chains", "--chains", int,
-            "Chains of the sampler. Default: 8, or 16 where these promise enough, fewer for large data "
+            "Chains of the sampler. Default: 8, or 16 where these promise enough, fewer for very large data "
             "(features: 1, thinned: 2).",
             1,
         ),
         (
             "n_sweeps", "--sweeps", int,
-            "Sweeps of each chain. Default: 90, or 60 for large data (features: 200, thinned: 200).", 1,
+            "Sweeps of each chain. Default: 90 (features: 200, thinned: 200).", 1,
         ),
         ("n_samples", "--samples", int, "Samples kept of each chain. Default: 5 (features: 20, thinned: 20).", 1),
         (

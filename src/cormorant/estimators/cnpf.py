@@ -46,8 +46,9 @@ class CNPF(Factorization):
         validation: Rows kept aside, to stop by and to choose by: a number, a fraction, or "auto" (5%, at most 1,000;
             none of fewer than 200 rows).
         n_chains: Chains of the sampler; predictions average over all. None: 8, and 16 where the first two are so far
-            apart that these promise 1.5% less perplexity (not with covariates); fewer (at least 2) for large data.
-        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 90, or 60 for large data;
+            apart that these promise 1.5% less perplexity (not with covariates). Where there are more than 40 million
+            rows x components half as many at the least.
+        n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 90;
             with covariates three times as many, up to twelve on small data, for the intervals of their effects. A sweep
             draws every count and then, by turns, the weights, or the rows' fields and the locations: two move all.
         n_samples: Posterior samples kept of each chain, evenly spaced over the rest of its sweeps.

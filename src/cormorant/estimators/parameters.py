@@ -29,10 +29,10 @@ B0_ROWS = 0.15
 MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
 SWEEPS_FOR_EFFECTS = 3, 12  # times as many sweeps by default where rows have covariates, at least and at most,
 FEW_CELLS = 20_000  # and rows x components up to which they are the most
-MANY_CELLS = 4_000_000  # rows x components from which on a sampler does less by default
-USUAL_SWEEPS, SWEEPS_OF_LARGE = 90, 60  # by default; large: from so many cells on
-FEWEST_CHAINS, USUAL_CHAINS = 2, 8  # likewise; each finds another mode, and their average predicts better than any
-MOST_CHAINS = 16  # of data that are not large, where so many promise enough (`pilots`)
+MANY_CELLS = 40_000_000  # rows x components from which on there are fewer chains
+USUAL_SWEEPS = 90  # by default
+FEWEST_CHAINS, USUAL_CHAINS = 4, 8  # likewise; each finds another mode, and their average predicts better than any
+MOST_TIMES = 2  # as many chains where so many promise enough (`pilots`)
 FIRST_EPOCHS, START_EPOCHS = 10, 3  # of the structured fit that the first chain starts from, and any other
 # Parameters that are read only if another has one of these values.
 ONLY_WITH = (
@@ -218,26 +218,24 @@ def asks_for_chains(estimator: Any) -> bool:
 def resolve_chains(
     n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_components: int, has_covariates: bool = False
 ) -> Chains:
-    """The work of a sweep grows with rows x components: the more there is, the fewer chains and sweeps by default.
+    """Eight chains and, where those promise enough, as many again; fewer where rows x components are very many.
 
-    Large data need them less, too: their posterior is narrower. Rows with covariates have more sweeps: predictions
-    are good after few, intervals of effects are not, least of all on small data.
+    Rows with covariates have more sweeps, and no more chains: predictions are good after few sweeps, intervals of
+    effects are not, least of all on small data.
     """
     cells = max(n_rows * n_components, 1)
     least, most = SWEEPS_FOR_EFFECTS if has_covariates else (1, 1)
-    usual = USUAL_SWEEPS if cells <= MANY_CELLS else SWEEPS_OF_LARGE
     times = int(np.clip(most * FEW_CELLS // cells, least, most))
+    usual = int(np.clip(USUAL_CHAINS * MANY_CELLS // (times * cells), FEWEST_CHAINS, USUAL_CHAINS))
     chosen = {
-        "n_chains": int(np.clip(USUAL_CHAINS * MANY_CELLS // cells, FEWEST_CHAINS, USUAL_CHAINS))
-        if n_chains is None
-        else n_chains,
-        "n_sweeps": usual * times if n_sweeps is None else n_sweeps,
+        "n_chains": usual if n_chains is None else n_chains,
+        "n_sweeps": USUAL_SWEEPS * times if n_sweeps is None else n_sweeps,
         "n_samples": n_samples,
     }
     for name, value in chosen.items():
         check_count(name, value)
-    may_be_more = n_chains is None and cells <= MANY_CELLS and not has_covariates
-    return Chains(**chosen, most_chains=MOST_CHAINS if may_be_more else chosen["n_chains"])
+    may_be_more = n_chains is None and not has_covariates
+    return Chains(**chosen, most_chains=chosen["n_chains"] * (MOST_TIMES if may_be_more else 1))
 
 
 def make_hyperparameters(
