@@ -41,6 +41,13 @@ def test_work_needs_room_for_a_block_of_rows():
     assert found.bytes == pytest.approx(100 + 10_000_000 + 5 * LARGEST_BLOCK)
 
 
+@pytest.mark.parametrize(("n_jobs", "at_once"), [(None, 1), (2, 2), (5, 3)])
+def test_chains_side_by_side_hold_their_rows_each(n_jobs, at_once):
+    model = CNPF(n_chains=3, n_sweeps=30, validation=0, n_jobs=n_jobs)
+    found = extrapolate(model, 1000, 1, SIZES, trials(sweep=(2.0, 3.0)))
+    assert found.bytes == pytest.approx(at_once * (10100 + 5000))
+
+
 def test_starts_are_tried_where_rows_are_kept_aside():
     found = extrapolate(CNPF(max_epochs=50), 1000, 3, SIZES, trials())
     assert found.seconds == pytest.approx(43 + (50 + 2 * 10) * 21 + 0.5)
@@ -58,10 +65,10 @@ def test_a_sampler_sweeps():
     assert found.seconds == pytest.approx(43 + (5 + 3) * 21 + 2 * 30 * sweep + 0.5)  # the second starts shorter
 
 
-@pytest.mark.parametrize(("sweep", "passes", "sweeps"), [(0.1, 4 * 50 + 3, 2 * 60), (30.0, 50 + 7 * 3, 8 * 60)])
+@pytest.mark.parametrize(("sweep", "passes", "sweeps"), [(0.1, 4 * 50 + 3, 2 * 60), (30.0, 50 + 9 * 3, 10 * 60)])
 def test_all_chains_or_several_structured_fits(monkeypatch, sweep, passes, sweeps):
     """Whichever takes longer: two chains and four structured fits, or one of those and as many chains as may be."""
-    monkeypatch.setattr(parameters, "USUAL_CHAINS", 4)
+    monkeypatch.setattr(parameters, "USUAL_CHAINS", 5)
     monkeypatch.setattr(parameters, "MOST_TIMES", 2)
     found = extrapolate(CNPF(20, max_epochs=50), 1000, 1, SIZES, trials(sweep=(sweep, sweep)))
     assert found.seconds == pytest.approx(43 + passes * 21 + sweeps * sweep + 0.5)

@@ -347,6 +347,19 @@ def test_chains_of_two_sizes_make_one_model(monkeypatch, tmp_path):
     assert again.perplexity(truth.counts, 0.5) == pytest.approx(model.perplexity(truth.counts, 0.5))
 
 
+def with_odd_word(counts, kept_aside):
+    """One more column, of which ten are in rows to fit and three in each row kept aside."""
+    n_rows = counts.n_rows
+    odd = np.zeros((n_rows, 1), dtype=int)
+    odd[kept_aside], odd[np.setdiff1d(np.arange(n_rows), kept_aside)[:10]] = 3, 1
+    return np.hstack([counts.tocsr().toarray(), odd])
+
+
+def odd_words(model):
+    """How many each chain was fitted to."""
+    return [chain[-1].counts[-1].sum() for chain in model.samples_]
+
+
 @pytest.mark.parametrize("model", [CNPF, DILN])
 @pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
 def test_chains_that_follow_the_choice_see_the_rows_that_it_was_made_by(monkeypatch, model):
@@ -354,17 +367,46 @@ def test_chains_that_follow_the_choice_see_the_rows_that_it_was_made_by(monkeypa
     counts = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0).counts
     first = model(40, 3, n_chains=4, n_sweeps=6, n_samples=1, random_state=0)
     kept_aside = first.fit(counts).validation_rows_
-    odd = np.zeros((300, 1), dtype=int)
-    odd[kept_aside], odd[np.setdiff1d(np.arange(300), kept_aside)[:10]] = 3, 1
     monkeypatch.setattr(sampler, "worth_trying", lambda firsts: [0, 1])
     monkeypatch.setattr(pilots, "forecast", lambda validation, predicted, shares: 0.0 if shares == {1: 4} else 1.0)
-    second = clone(first).fit(np.hstack([counts.tocsr().toarray(), odd]))
+    second = clone(first).fit(with_odd_word(counts, kept_aside))
     assert np.array_equal(second.validation_rows_, kept_aside)
-    held = [chain[-1].counts[-1].sum() for chain in second.samples_]
-    assert held == [10, 10, 10 + 3 * len(kept_aside), 10 + 3 * len(kept_aside)]
-    assert second.n_rows_seen_ == 300
+    assert odd_words(second) == [10, 10, 10 + 3 * len(kept_aside), 10 + 3 * len(kept_aside)]
     watched = [e for e in second.history_ if e["perplexity"] is not None and e["epoch"] == parameters.START_EPOCHS]
     assert len(watched) == 1  # the start of chain 2; of rows that it is fitted to a perplexity would say nothing
+    # Components, and what a further fit or `partial_fit` goes on from, are those of the first chain.
+    assert second.n_rows_seen_ == second._state.memory.n_rows == 300 - len(kept_aside)
+    assert second._state.memory.counts[-1].sum() == pytest.approx(10)
+
+
+@pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
+def test_so_do_chains_that_were_asked_for(tmp_path):
+    """Where there is nothing to choose, too; beside a mask, exposure, covariates, and rows that show nothing."""
+    counts = simulate("cnpf", n_rows=300, n_columns=60, n_components=6, n_dims=2, row_total=80.0, seed=0).counts
+    rng = np.random.default_rng(0)
+    model = CNPF(8, 3, n_chains=3, n_sweeps=6, n_samples=1, random_state=0)
+    kept_aside = model.fit(counts, covariates=rng.normal(size=(300, 1))).validation_rows_
+    y, missing = with_odd_word(counts, kept_aside), rng.random((300, 61)) < 0.1
+    y[kept_aside[0], :], missing[:, -1] = 0, False
+    given = {"covariates": rng.normal(size=(300, 1)), "mask": missing, "exposure": rng.uniform(0.5, 2.0, 300)}
+    model = clone(model).fit(y, **given)
+    assert odd_words(model) == [10, 10, 10 + 3 * (len(kept_aside) - 1)]
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.n_rows_seen_ == 300 - len(kept_aside)
+    found = [m.perplexity(y, 0.5, covariates=given["covariates"]) for m in (model, again)]
+    assert np.isfinite(found[0])
+    assert found[1] == pytest.approx(found[0])
+
+
+def test_an_interrupt_while_the_choice_is_made_keeps_the_first_chains(validation, monkeypatch):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pilots, "forecast", stop)
+    asked = []
+    chosen = choose([contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)], None, validation, 5, 5)
+    assert (chosen.interrupted, len(chosen.runs), len(asked)) == (True, 2, 2)
 
 
 def test_components_that_hold_nothing_predict_nothing():

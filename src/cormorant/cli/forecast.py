@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cormorant.backends.compiled import resolve_jobs
 from cormorant.data import Matrix
 from cormorant.estimators import parameters as resolve
 from cormorant.estimators.pilots import MOST_FITS, PILOTS
@@ -104,6 +105,7 @@ class Work(NamedTuple):
     passes: int
     sweeps: int = 0
     batches: int = 1  # steps of a pass
+    chains: int = 1  # of which as many as there are threads run, and hold their rows, side by side
     instead: Work | None = None
 
 
@@ -127,7 +129,7 @@ def work_on_counts(estimator: Any, n_rows: int, starts: int, samples: bool, has_
         if heats and len(sizes_to_try(estimator.n_components)) > 1:  # a few chains with so many fewer components
             passes += -(-(first + race + others) // FEWER)
             sweeps += -(-few * chains.n_sweeps // FEWER)
-        return Work(passes, sweeps, batches)
+        return Work(passes, sweeps, batches, n_chains)
 
     if keeps_aside and estimator.inference == "auto" and not resolve.asks_for_chains(estimator):
         fits_alone = chosen(few, min(MOST_FITS, chains.n_chains))  # in case that chains are no better
@@ -139,7 +141,7 @@ def work_on_thinned(estimator: Any, n_rows: int, starts: int, samples: bool, has
     """The start of each chain and its sweeps, and those of the rows through the samples of one."""
     after = ThinnedPosterior.burn_in + ThinnedPosterior.sweeps * estimator.n_samples
     passes = estimator.n_chains * (SURPLUS_EPOCHS + START_EPOCHS)
-    return Work(passes, estimator.n_chains * estimator.n_sweeps + after)
+    return Work(passes, estimator.n_chains * estimator.n_sweeps + after, chains=estimator.n_chains)
 
 
 def work_on_features(estimator: Any, n_rows: int, starts: int, samples: bool, has_covariates: bool) -> Work:
@@ -174,7 +176,9 @@ def extrapolate(
         return passing + work.sweeps * at_all("sweep") + at_all("rest")
 
     longest = max(seconds(work) for work in (most, most.instead) if work is not None)
-    return Forecast(longest, _held_already() + at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK)))
+    at_once = min(resolve_jobs(estimator.n_jobs), most.chains)
+    of_a_chain = at_all("kept") + at_all("working", rows=min(n_rows, LARGEST_BLOCK))
+    return Forecast(longest, _held_already() + at_once * of_a_chain)
 
 
 def run_trial(estimator: Any, counts: Counts | Matrix, theta: np.ndarray | None = None) -> Trial:

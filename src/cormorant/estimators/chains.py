@@ -67,39 +67,33 @@ def are_few(counts: Counts) -> bool:
 
 def run_chains(
     gibbs: Gibbs,
-    first: loop.Outcome,
-    start: Callable[[np.random.Generator, list[loop.Callback]], loop.Outcome],
-    rows: Rows,
+    begin: Callable[[int, np.random.Generator, loop.Callback], loop.Outcome],
+    rows: Sequence[Rows],
     chains: Chains,
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
     numbers: Sequence[int],
-    n_chains: int,
     note: str = "",
 ) -> list[Run]:
-    """Some of ``n_chains`` (``numbers``, from zero), side by side if there are threads; a ``note`` follows their names.
+    """Some (``numbers``) of as many chains as there are ``rows``, which are what each is fitted to.
 
-    The first goes on from ``first``, each other from a ``start`` of its own.
-
-    Each has random numbers of its own, so their order changes nothing. One that is interrupted ends them all.
+    They run side by side if there are threads; a ``note`` follows their names. Each has random numbers of its own, so
+    their order changes nothing. One that is interrupted ends them all.
     """
-    gibbs = replace(gibbs, has_missing=rows.missing is not None, one_by_one=are_few(rows.counts))
+    gibbs = replace(gibbs, has_missing=rows[-1].missing is not None, one_by_one=are_few(rows[-1].counts))
 
-    def begin(number: int, own: np.random.Generator, watch: loop.Callback) -> loop.Outcome:
-        return first if number == 0 else start(own, [watch])
-
-    def go_on(begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
-        return run_chain(gibbs, begun, rows, chains, own, watch, stage)
+    def go_on(number: int, begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
+        return run_chain(gibbs, begun, rows[number], chains, own, watch, stage)
 
     splits = not gibbs.scans  # a scan takes one thread, however many there are
-    return side_by_side(gibbs.backend, n_chains, begin, go_on, rng, callbacks, numbers, note, splits)
+    return side_by_side(gibbs.backend, len(rows), begin, go_on, rng, callbacks, numbers, note, splits)
 
 
 def side_by_side(
     backend: Backend,
     n_chains: int,
     begin: Callable[[int, np.random.Generator, loop.Callback], loop.Outcome],
-    go_on: Callable[[loop.Outcome, np.random.Generator, loop.Callback, str], tuple[loop.Outcome, Collector]],
+    go_on: Callable[[int, loop.Outcome, np.random.Generator, loop.Callback, str], tuple[loop.Outcome, Collector]],
     rng: np.random.Generator,
     callbacks: list[loop.Callback],
     numbers: Sequence[int] | None = None,
@@ -112,7 +106,7 @@ def side_by_side(
         backend: Whose threads they are.
         n_chains: How many.
         begin: The start of a chain, by its number, its random numbers and a callback.
-        go_on: The chain from there, told the same and its name.
+        go_on: The chain from there, told its number, where that is, the same, and its name.
         rng: What the random numbers of each come from.
         callbacks: The user's; one chain at a time calls them.
         numbers: Which of the chains, from zero; None: all of them.
@@ -139,7 +133,7 @@ def side_by_side(
             begun = _placed(begin(number, own, watch), f"start of {label}")
             runs[number] = Run(begun)
             if not begun.interrupted:
-                end, collector = go_on(begun, own, watch, label)
+                end, collector = go_on(number, begun, own, watch, label)
                 runs[number] = Run(forgetful(begun), _placed(forgetful(end), label), collector)
         finally:  # after an error, too: nobody asks for it before the chains beside it have ended
             if number not in runs or runs[number].end is None or runs[number].last.interrupted:

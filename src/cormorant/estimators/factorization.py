@@ -84,14 +84,15 @@ class Factorization(
         self._choose(rows.counts)
         train, validation = self._keep_aside(rows, rng)
         train.check_counts()
-        train, whole = (part.with_counts() if self.model.normalised else part for part in (train, rows))
+        train = train.with_counts() if self.model.normalised else train
         starts = self._starts(train.n_rows, can_race=validation is not None)
         states = self._begin(train.counts, counts.n_rows, starts, self.warm_start, linear_model(self._model))
         scheme = self._scheme()
         with single_blas_thread():
             if isinstance(scheme, Gibbs):
                 sizes = [min(size, self.n_components) for _, size in starts[: len(states)]]
-                train = self._sample(scheme, states, sizes, train, validation, whole, rng, counts)
+                all_rows = rows.with_counts() if self.model.normalised else rows
+                self._sample(scheme, states, sizes, train, validation, all_rows, rng, counts)
             else:
                 outcome = self._run(scheme, states, train, validation, rng)
                 self._finish(scheme, outcome.state, counts.column_names)

@@ -29,7 +29,7 @@ B0_ROWS = 0.15
 MOST_COMPONENTS = 2**16 - 1  # the component of a count is kept in 16 bits
 SWEEPS_FOR_EFFECTS = 3, 12  # times as many sweeps by default where rows have covariates, at least and at most,
 FEW_CELLS = 20_000  # and rows x components up to which they are the most
-MANY_CELLS = 40_000_000  # rows x components from which on there are fewer chains
+MANY_CELLS = 40_000_000  # rows x components from which on there are fewer chains (of the usual sweeps)
 USUAL_SWEEPS = 90  # by default
 FEWEST_CHAINS, USUAL_CHAINS = 4, 8  # likewise; each finds another mode, and their average predicts better than any
 MOST_TIMES = 2  # as many chains where so many promise enough (`pilots`)
@@ -218,24 +218,23 @@ def asks_for_chains(estimator: Any) -> bool:
 def resolve_chains(
     n_chains: Any, n_sweeps: Any, n_samples: Any, n_rows: int, n_components: int, has_covariates: bool = False
 ) -> Chains:
-    """Eight chains and, where those promise enough, as many again; fewer where rows x components are very many.
+    """Eight chains and, where they promise enough, as many again; fewer where rows x components x sweeps are too many.
 
-    Rows with covariates have more sweeps, and no more chains: predictions are good after few sweeps, intervals of
-    effects are not, least of all on small data.
+    Rows with covariates have more sweeps: predictions are good after few, intervals of effects are not, least of all on
+    small data.
     """
     cells = max(n_rows * n_components, 1)
     least, most = SWEEPS_FOR_EFFECTS if has_covariates else (1, 1)
     times = int(np.clip(most * FEW_CELLS // cells, least, most))
-    usual = int(np.clip(USUAL_CHAINS * MANY_CELLS // (times * cells), FEWEST_CHAINS, USUAL_CHAINS))
-    chosen = {
-        "n_chains": usual if n_chains is None else n_chains,
-        "n_sweeps": USUAL_SWEEPS * times if n_sweeps is None else n_sweeps,
-        "n_samples": n_samples,
-    }
-    for name, value in chosen.items():
-        check_count(name, value)
-    may_be_more = n_chains is None and not has_covariates
-    return Chains(**chosen, most_chains=chosen["n_chains"] * (MOST_TIMES if may_be_more else 1))
+    n_sweeps = USUAL_SWEEPS * times if n_sweeps is None else n_sweeps
+    check_count("n_sweeps", n_sweeps)
+    check_count("n_samples", n_samples)
+    if n_chains is not None:
+        check_count("n_chains", n_chains)
+        return Chains(n_chains, n_sweeps, n_samples, most_chains=n_chains)
+    affordable = USUAL_CHAINS * MANY_CELLS * USUAL_SWEEPS // (cells * n_sweeps)
+    usual = int(np.clip(affordable, FEWEST_CHAINS, USUAL_CHAINS))
+    return Chains(usual, n_sweeps, n_samples, most_chains=usual * (1 if has_covariates else MOST_TIMES))
 
 
 def make_hyperparameters(

@@ -6,7 +6,7 @@ other way round, since what fits with many components get wrong differs from fit
 vary more than Poisson counts do (cells and their genes), chains may predict worse than the fits that they start from;
 then several of those are averaged.
 
-Rows kept aside have done their part with the choice: the chains that follow are fitted to them, too.
+The first two chains of each size leave the rows kept aside out; the others, by which nothing is chosen, do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cormorant.inference.predictive import SampledPosterior, Validation, entry_p
 
 logger = logging.getLogger("cormorant")
 Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilities of the entries to predict
-PILOTS = 2  # chains of each size, before there is a choice
+PILOTS = 2  # chains of each size that what is chosen is chosen by
 MOST_OF_A_GAIN = 0.99  # of the square of what m chains can gain at most: there their variance would be infinite
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
 MOST_FITS = 4  # structured fits that are averaged, where they are kept
@@ -37,8 +37,8 @@ WORTH_TWICE = 0.985  # of the promised perplexity: where twice as many chains pr
 class Contender:
     """One number of components: what the first chain starts from, and how to run some of so many chains, by number.
 
-    Those with numbers from `PILOTS` on come after the choice. ``fit`` takes a start to the end of a structured fit, the
-    first (0) or one of its own, of which there may be ``n_fits``; None: chains are asked for.
+    ``fit`` takes a start to the end of a structured fit, the first (0) or one of its own, of which there may be
+    ``n_fits``; None: chains are asked for.
     """
 
     first: Outcome
@@ -55,7 +55,6 @@ class Choice:
     runs: list[Run] = field(default_factory=list)
     interrupted: bool = False
     others: list[Outcome] = field(default_factory=list)  # structured fits beside the first
-    sees_all: bool = False  # whether chains followed the choice, which are fitted to the rows kept aside, too
 
 
 def worth_trying(firsts: Sequence[Outcome]) -> list[int]:
@@ -81,22 +80,24 @@ def choose(
     is_settled = len(contenders) == 1 and first.fit is None and most_chains == n_chains
     if validation is None or is_settled:  # there is nothing to choose, or by
         return Choice(first.first, first.run(range(n_chains), n_chains))
+    options = [{i: n_chains} for i in range(len(contenders))]
+    if len(contenders) > 1 and n_chains > 1:
+        options.append({0: n_chains - n_chains // 2, 1: n_chains // 2})
     pilots: list[list[Run]] = []
     predicted: list[Predicted] = []
+    promised: list[float] = []
     try:
         for contender in contenders:
             pilots.append(contender.run(few, n_chains))
             if not _are_whole(pilots[-1], len(few)):
                 break
             predicted.append(predict(validation, gibbs, pilots[-1]))
+        else:
+            promised = [forecast(validation, predicted, shares) for shares in options]
     except KeyboardInterrupt:
         pass
-    if len(predicted) < len(contenders):  # interrupted: the first chains are kept
+    if not promised:  # interrupted: the first chains are kept
         return Choice(first.first, pilots[0] if pilots else [], interrupted=True)
-    options = [{i: n_chains} for i in range(len(contenders))]
-    if len(contenders) > 1 and n_chains > 1:
-        options.append({0: n_chains - n_chains // 2, 1: n_chains // 2})
-    promised = [forecast(validation, predicted, shares) for shares in options]
     best = int(np.argmin(promised))
     shares = options[best]
     runs = [run for i, share in shares.items() for run in pilots[i][:share]]
@@ -117,7 +118,7 @@ def choose(
     for i, share in shares.items():
         rest = range(len(few), share)
         more = contenders[i].run(rest, sum(shares.values()))
-        begun = replace(begun, runs=begun.runs + more, sees_all=begun.sees_all or bool(more))
+        begun = replace(begun, runs=begun.runs + more)
         if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)
     return begun

@@ -31,7 +31,7 @@ Start = Callable[[np.random.Generator], State]
 class Stages:
     """What the stages of one fit share: ``run`` is the estimator's loop, told a scheme, starts, rows and what to watch.
 
-    Chains that follow the choice (`pilots`) are fitted to ``all_rows``, those that the others are chosen by among them.
+    ``rows`` lack those kept aside, ``all_rows`` do not.
     """
 
     run: Callable[..., loop.Outcome]
@@ -56,16 +56,17 @@ class Stages:
         """The chains, and up to ``n_fits`` structured fits, that follow the ``first`` start of a ``group``."""
         again = [group[first.start]]
 
+        def begin(number: int, rng: np.random.Generator, watch: loop.Callback) -> loop.Outcome:
+            if number == 0:
+                return first
+            where: dict[str, Any] = {"callbacks": [watch]}
+            if number >= PILOTS:  # of rows that it is fitted to a perplexity would say nothing
+                where |= {"rows": self.all_rows, "validation": None, "watch": "nothing"}
+            return self.start(again, resolve.START_EPOCHS, rng, **where)
+
         def chains(numbers: Sequence[int], n_chains: int) -> list[Run]:
-            seen: dict[str, Any] = {"rows": self.rows}
-            if min(numbers, default=0) >= PILOTS:
-                seen = {"rows": self.all_rows, "validation": None, "watch": "nothing"}
-
-            def start(rng: np.random.Generator, callbacks: list[loop.Callback]) -> loop.Outcome:
-                return self.start(again, resolve.START_EPOCHS, rng, callbacks=callbacks, **seen)
-
-            given = (self.chains, self.rng, callbacks, numbers, n_chains, note)
-            return run_chains(self.gibbs, first, start, seen["rows"], *given)
+            rows = [self.rows if number < PILOTS else self.all_rows for number in range(n_chains)]
+            return run_chains(self.gibbs, begin, rows, self.chains, self.rng, callbacks, numbers, note)
 
         def fit(number: int) -> loop.Outcome:
             begun, stage = first, "fit"
@@ -111,13 +112,13 @@ class SamplerMixin:
         all_rows: Rows,
         rng: np.random.Generator,
         counts: Counts,
-    ) -> Rows:
+    ) -> None:
         """Chains of the sampler, each from a structured fit; ``sizes`` are the components that the starts lead to.
 
-        ``rows`` are fitted and others (``validation``) chosen by; ``all_rows`` are both. What was fitted comes back.
+        The first few leave out the rows kept aside (``validation``), by which is chosen; the others see ``all_rows``.
         """
         given = self.n_chains, self.n_sweeps, self.n_samples
-        wanted = resolve.resolve_chains(*given, rows.n_rows, self.n_components, self._encoding is not None)
+        wanted = resolve.resolve_chains(*given, all_rows.n_rows, self.n_components, self._encoding is not None)
         structured = self._scheme("structured", gibbs.backend)
         assert isinstance(structured, Structured)
         seen = (rows, validation, all_rows)
@@ -137,12 +138,10 @@ class SamplerMixin:
                     for i in worth_trying(firsts)
                 ]
                 chosen = choose(contenders, gibbs, validation, wanted.n_chains, wanted.most_chains)
-        fitted = all_rows if chosen.sees_all else rows
         if any(run.end for run in chosen.runs):
-            self._finish_chains(gibbs, structured, chosen, fitted, counts)
+            self._finish_chains(gibbs, structured, chosen, rows, counts)
         else:
             self._finish_fits(structured, chosen, counts)
-        return fitted
 
     @property
     def _n_fits(self) -> int:
@@ -159,7 +158,7 @@ class SamplerMixin:
         state, interrupted = State(sampled.globals), sampled.interrupted or chosen.interrupted
         try:
             blocks = rows.blocks(rows.block_size, structured.dtype)
-            memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit
+            memory = loop.sum_statistics(structured, state, blocks)  # for partial_fit: of the first chain's rows
         except KeyboardInterrupt:
             interrupted = True
         reason = sampled.reason

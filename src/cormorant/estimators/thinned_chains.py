@@ -40,7 +40,12 @@ class ThinnedFit:
         def begin(number: int, own: np.random.Generator, watch: loop.Callback) -> loop.Outcome:
             return self._start(own, watch)
 
-        return side_by_side(self.gibbs.backend, self.chains.n_chains, begin, self._go_on, rng, callbacks)
+        def go_on(
+            number: int, begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str
+        ) -> tuple[loop.Outcome, ThinnedCollector]:
+            return self._go_on(begun, own, watch, stage)
+
+        return side_by_side(self.gibbs.backend, self.chains.n_chains, begin, go_on, rng, callbacks)
 
     def gather(self, runs: list[Run]) -> list[list[ThinnedGlobals]]:
         """Samples of all chains, the components of each matched to the first's.
