@@ -399,13 +399,16 @@ def test_so_do_chains_that_were_asked_for(tmp_path):
     assert found[1] == pytest.approx(found[0])
 
 
-def test_an_interrupt_while_the_choice_is_made_keeps_the_first_chains(validation, monkeypatch):
-    def stop(*args):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("last", [{0: 5}, {0: 10}])
+def test_an_interrupt_while_the_choice_is_made_keeps_the_first_chains(validation, monkeypatch, last):
+    def stop(validation, predicted, shares):
+        if shares == last:
+            raise KeyboardInterrupt
+        return float(len(shares) + min(shares))
 
     monkeypatch.setattr(pilots, "forecast", stop)
     asked = []
-    chosen = choose([contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)], None, validation, 5, 5)
+    chosen = choose([contender(3.0, 0.2, asked), contender(2.9, 0.3, asked)], None, validation, 5, 10)
     assert (chosen.interrupted, len(chosen.runs), len(asked)) == (True, 2, 2)
 
 

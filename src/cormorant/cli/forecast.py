@@ -105,7 +105,7 @@ class Work(NamedTuple):
     passes: int
     sweeps: int = 0
     batches: int = 1  # steps of a pass
-    chains: int = 1  # of which as many as there are threads run, and hold their rows, side by side
+    chains: int = 1  # of which at most as many as there are threads run, and hold their rows, side by side
     instead: Work | None = None
 
 

@@ -80,7 +80,8 @@ def run_chains(
     They run side by side if there are threads; a ``note`` follows their names. Each has random numbers of its own, so
     their order changes nothing. One that is interrupted ends them all.
     """
-    gibbs = replace(gibbs, has_missing=rows[-1].missing is not None, one_by_one=are_few(rows[-1].counts))
+    most = rows[-1]  # the same moves for all chains, whichever rows they see
+    gibbs = replace(gibbs, has_missing=most.missing is not None, one_by_one=are_few(most.counts))
 
     def go_on(number: int, begun: loop.Outcome, own: np.random.Generator, watch: loop.Callback, stage: str):
         return run_chain(gibbs, begun, rows[number], chains, own, watch, stage)

@@ -46,8 +46,8 @@ class CNPF(Factorization):
         validation: Rows kept aside, to stop by and to choose by: a number, a fraction, or "auto" (5%, at most 1,000;
             none of fewer than 200 rows).
         n_chains: Chains of the sampler; predictions average over all. None: 8, and 16 where the first two are so far
-            apart that these promise 1.5% less perplexity (not with covariates). Fewer, but at least 4, where the
-            work is more than that of 40 million rows x components.
+            apart that these promise 1.5% less perplexity (not with covariates). Fewer, but at least 4 (or twice
+            as many), where the work is more than 90 sweeps of 40 million rows x components.
         n_sweeps: Sweeps of each chain, of which the first third is dropped. None: 90;
             with covariates three times as many, up to twelve on small data, for the intervals of their effects. A sweep
             draws every count and then, by turns, the weights, or the rows' fields and the locations: two move all.
@@ -119,8 +119,8 @@ class CNPF(Factorization):
             approximation by structured inference, which is too narrow and whose effects are too small.
         stop_reason_: Why the fit ended, in a sentence.
         interrupted_: Whether that was Ctrl-C.
-        validation_rows_: Positions in X of the rows kept aside to stop and choose by. Chains of the sampler from the third
-            on (of each number of components) are fitted to them, too; nothing else is.
+        validation_rows_: Positions in X of the rows kept aside to stop and choose by. Chains of the sampler from the
+            third on (of each number of components) are fitted to them, too; nothing else is.
         held_out_rows_: Positions of rows that whoever called `fit` had held out and notes here (the command line does).
         n_rows_seen_: Rows that the components (of the first chain) were fitted to, each call of `partial_fit` counted.
         row_names_: Names of the rows of X, if they had any; None after `partial_fit`.

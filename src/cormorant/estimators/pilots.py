@@ -26,7 +26,7 @@ from cormorant.inference.predictive import SampledPosterior, Validation, entry_p
 
 logger = logging.getLogger("cormorant")
 Predicted = list[list[np.ndarray]]  # of each split, by each chain: probabilities of the entries to predict
-PILOTS = 2  # chains of each size that what is chosen is chosen by
+PILOTS = 2  # chains of each size that the choice is made by
 MOST_OF_A_GAIN = 0.99  # of the square of what m chains can gain at most: there their variance would be infinite
 CLOSE = 0.95  # of a start's perplexity: where chains promise no less, the structured fit goes on to its end beside them
 MOST_FITS = 4  # structured fits that are averaged, where they are kept
@@ -80,12 +80,9 @@ def choose(
     is_settled = len(contenders) == 1 and first.fit is None and most_chains == n_chains
     if validation is None or is_settled:  # there is nothing to choose, or by
         return Choice(first.first, first.run(range(n_chains), n_chains))
-    options = [{i: n_chains} for i in range(len(contenders))]
-    if len(contenders) > 1 and n_chains > 1:
-        options.append({0: n_chains - n_chains // 2, 1: n_chains // 2})
     pilots: list[list[Run]] = []
     predicted: list[Predicted] = []
-    promised: list[float] = []
+    plan = None
     try:
         for contender in contenders:
             pilots.append(contender.run(few, n_chains))
@@ -93,35 +90,52 @@ def choose(
                 break
             predicted.append(predict(validation, gibbs, pilots[-1]))
         else:
-            promised = [forecast(validation, predicted, shares) for shares in options]
+            plan = best_plan(validation, predicted, n_chains, most_chains)
     except KeyboardInterrupt:
         pass
-    if not promised:  # interrupted: the first chains are kept
+    if plan is None:  # interrupted: the first chains are kept
         return Choice(first.first, pilots[0] if pilots else [], interrupted=True)
-    best = int(np.argmin(promised))
-    shares = options[best]
-    runs = [run for i, share in shares.items() for run in pilots[i][:share]]
-    begun = Choice(contenders[min(shares)].first, runs)
+    runs = [run for i, share in plan.shares.items() for run in pilots[i][:share]]
+    begun = Choice(contenders[min(plan.shares)].first, runs)
     ahead = min(contenders, key=lambda contender: contender.first.best)
-    if ahead.fit is not None and promised[best] >= CLOSE * ahead.first.best:
+    if ahead.fit is not None and plan.promised >= CLOSE * ahead.first.best:
         end = _or_nothing(ahead.fit, 0)
         if end is None or end.interrupted:
             return replace(begun, interrupted=True)
-        if end.best <= promised[best]:
+        if end.best <= plan.promised:
             logger.info(
                 "a structured fit predicts as well as chains promise to, and is kept; for samples give n_chains"
             )
             return averaged(end, ahead.fit, min(ahead.n_fits, n_chains))
-    more_shares = {i: share * most_chains // n_chains for i, share in shares.items()}
-    if forecast(validation, predicted, more_shares) < WORTH_TWICE * promised[best]:
-        shares = more_shares
-    for i, share in shares.items():
+    for i, share in plan.in_the_end.items():
         rest = range(len(few), share)
-        more = contenders[i].run(rest, sum(shares.values()))
+        more = contenders[i].run(rest, sum(plan.in_the_end.values()))
         begun = replace(begun, runs=begun.runs + more)
         if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)
     return begun
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many chains of each size promise most, what they promise, and how many there are to be ``in_the_end``."""
+
+    shares: Mapping[int, int]
+    promised: float
+    in_the_end: Mapping[int, int]
+
+
+def best_plan(validation: Validation, predicted: Sequence[Predicted], n_chains: int, most_chains: int) -> Plan:
+    """All chains of one size, or half of each; ``most_chains`` in the end where these promise enough more."""
+    options = [{i: n_chains} for i in range(len(predicted))]
+    if len(predicted) > 1 and n_chains > 1:
+        options.append({0: n_chains - n_chains // 2, 1: n_chains // 2})
+    promised = [forecast(validation, predicted, shares) for shares in options]
+    best = int(np.argmin(promised))
+    shares = options[best]
+    more = {i: share * most_chains // n_chains for i, share in shares.items()}
+    is_worth_it = forecast(validation, predicted, more) < WORTH_TWICE * promised[best]
+    return Plan(shares, promised[best], more if is_worth_it else shares)
 
 
 def averaged(first: Outcome, fit: Callable[[int], Outcome], n_fits: int) -> Choice:

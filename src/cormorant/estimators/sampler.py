@@ -44,6 +44,10 @@ class Stages:
     max_epochs: int
     rng: np.random.Generator
 
+    def rows_of(self, number: int) -> Rows:
+        """What a chain is fitted to: the rows kept aside, too, if nothing is chosen by it."""
+        return self.rows if number < PILOTS else self.all_rows
+
     def start(self, group: list[Start], epochs: int, rng: np.random.Generator, **where: Any) -> loop.Outcome:
         """A few epochs of structured inference; a0 stays where it is: `start_a0`."""
         holding = replace(self.structured, learn=self.structured.learn - {"a0"})
@@ -60,12 +64,13 @@ class Stages:
             if number == 0:
                 return first
             where: dict[str, Any] = {"callbacks": [watch]}
-            if number >= PILOTS:  # of rows that it is fitted to a perplexity would say nothing
-                where |= {"rows": self.all_rows, "validation": None, "watch": "nothing"}
-            return self.start(again, resolve.START_EPOCHS, rng, **where)
+            if number >= PILOTS and self.validation is not None:  # whose rows say nothing of a fit to them
+                where |= {"validation": None, "watch": "nothing"}
+            rows = self.rows_of(number)
+            return self.start(again, resolve.START_EPOCHS, rng, rows=rows, **where)
 
         def chains(numbers: Sequence[int], n_chains: int) -> list[Run]:
-            rows = [self.rows if number < PILOTS else self.all_rows for number in range(n_chains)]
+            rows = [self.rows_of(number) for number in range(n_chains)]
             return run_chains(self.gibbs, begin, rows, self.chains, self.rng, callbacks, numbers, note)
 
         def fit(number: int) -> loop.Outcome:

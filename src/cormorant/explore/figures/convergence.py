@@ -24,8 +24,8 @@ def convergence(models: FittedModel | Mapping[str, Any], ax: Axes | None = None)
 
     A model that was sampled has a row of panels in the room of ``ax``, one for each of `traces_`: a grey line a chain,
     after its burn-in, with the split R-hat and effective sample size. Chains that have mixed cover each other and do
-    not drift. The perplexity stands above them; of sampled models it is that of the fits which the chains started from,
-    and left out where each is too short to be seen falling.
+    not drift. The perplexity stands above them; of sampled models it is that of the fits which the first two chains
+    started from, and left out where each is too short to be seen falling.
 
     Args:
         models: A fitted estimator, or several by name; those with a perplexity to show must have watched the same.
