@@ -350,10 +350,8 @@ def test_large_data_get_fewer_chains(monkeypatch, n_rows, has_covariates, n_chai
         monkeypatch.setattr(parameters, name, default)  # which other tests have less of
     found = parameters.resolve_chains(None, None, 5, n_rows, 200, has_covariates)
     assert (found.n_chains, found.most_chains, found.n_sweeps) == (n_chains, most, n_sweeps)
-    assert parameters.resolve_chains(None, 60 * n_sweeps, 5, 10**6, 200, has_covariates).n_chains == 4
-    assert (
-        parameters.resolve_chains(None, 10, 5, 10**6, 200, has_covariates).n_chains == 8
-    )  # so short that eight will do
+    short, long = (parameters.resolve_chains(None, n, 5, 10**6, 200, has_covariates) for n in (10, 60 * n_sweeps))
+    assert (short.n_chains, long.n_chains) == (8, 4)  # sweeps that were asked for count as well
     asked = parameters.resolve_chains(3, None, 5, n_rows, 200)
     assert asked.n_chains == asked.most_chains == 3
 

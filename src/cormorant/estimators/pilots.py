@@ -82,7 +82,7 @@ def choose(
         return Choice(first.first, first.run(range(n_chains), n_chains))
     pilots: list[list[Run]] = []
     predicted: list[Predicted] = []
-    plan = None
+    allotted = None
     try:
         for contender in contenders:
             pilots.append(contender.run(few, n_chains))
@@ -90,26 +90,26 @@ def choose(
                 break
             predicted.append(predict(validation, gibbs, pilots[-1]))
         else:
-            plan = best_plan(validation, predicted, n_chains, most_chains)
+            allotted = best_allotment(validation, predicted, n_chains, most_chains)
     except KeyboardInterrupt:
         pass
-    if plan is None:  # interrupted: the first chains are kept
+    if allotted is None:  # interrupted: the first chains are kept
         return Choice(first.first, pilots[0] if pilots else [], interrupted=True)
-    runs = [run for i, share in plan.shares.items() for run in pilots[i][:share]]
-    begun = Choice(contenders[min(plan.shares)].first, runs)
+    runs = [run for i, share in allotted.shares.items() for run in pilots[i][:share]]
+    begun = Choice(contenders[min(allotted.shares)].first, runs)
     ahead = min(contenders, key=lambda contender: contender.first.best)
-    if ahead.fit is not None and plan.promised >= CLOSE * ahead.first.best:
+    if ahead.fit is not None and allotted.promised >= CLOSE * ahead.first.best:
         end = _or_nothing(ahead.fit, 0)
         if end is None or end.interrupted:
             return replace(begun, interrupted=True)
-        if end.best <= plan.promised:
+        if end.best <= allotted.promised:
             logger.info(
                 "a structured fit predicts as well as chains promise to, and is kept; for samples give n_chains"
             )
             return averaged(end, ahead.fit, min(ahead.n_fits, n_chains))
-    for i, share in plan.in_the_end.items():
+    for i, share in allotted.in_the_end.items():
         rest = range(len(few), share)
-        more = contenders[i].run(rest, sum(plan.in_the_end.values()))
+        more = contenders[i].run(rest, sum(allotted.in_the_end.values()))
         begun = replace(begun, runs=begun.runs + more)
         if not _are_whole(more, len(rest)):
             return replace(begun, interrupted=True)
@@ -117,7 +117,7 @@ def choose(
 
 
 @dataclass(frozen=True)
-class Plan:
+class Allotment:
     """How many chains of each size promise most, what they promise, and how many there are to be ``in_the_end``."""
 
     shares: Mapping[int, int]
@@ -125,7 +125,9 @@ class Plan:
     in_the_end: Mapping[int, int]
 
 
-def best_plan(validation: Validation, predicted: Sequence[Predicted], n_chains: int, most_chains: int) -> Plan:
+def best_allotment(
+    validation: Validation, predicted: Sequence[Predicted], n_chains: int, most_chains: int
+) -> Allotment:
     """All chains of one size, or half of each; ``most_chains`` in the end where these promise enough more."""
     options = [{i: n_chains} for i in range(len(predicted))]
     if len(predicted) > 1 and n_chains > 1:
@@ -135,7 +137,7 @@ def best_plan(validation: Validation, predicted: Sequence[Predicted], n_chains: 
     shares = options[best]
     more = {i: share * most_chains // n_chains for i, share in shares.items()}
     is_worth_it = forecast(validation, predicted, more) < WORTH_TWICE * promised[best]
-    return Plan(shares, promised[best], more if is_worth_it else shares)
+    return Allotment(shares, promised[best], more if is_worth_it else shares)
 
 
 def averaged(first: Outcome, fit: Callable[[int], Outcome], n_fits: int) -> Choice:

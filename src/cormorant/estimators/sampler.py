@@ -63,11 +63,10 @@ class Stages:
         def begin(number: int, rng: np.random.Generator, watch: loop.Callback) -> loop.Outcome:
             if number == 0:
                 return first
-            where: dict[str, Any] = {"callbacks": [watch]}
+            where: dict[str, Any] = {"callbacks": [watch], "rows": self.rows_of(number)}
             if number >= PILOTS and self.validation is not None:  # whose rows say nothing of a fit to them
                 where |= {"validation": None, "watch": "nothing"}
-            rows = self.rows_of(number)
-            return self.start(again, resolve.START_EPOCHS, rng, rows=rows, **where)
+            return self.start(again, resolve.START_EPOCHS, rng, **where)
 
         def chains(numbers: Sequence[int], n_chains: int) -> list[Run]:
             rows = [self.rows_of(number) for number in range(n_chains)]
@@ -126,8 +125,7 @@ class SamplerMixin:
         wanted = resolve.resolve_chains(*given, all_rows.n_rows, self.n_components, self._encoding is not None)
         structured = self._scheme("structured", gibbs.backend)
         assert isinstance(structured, Structured)
-        seen = (rows, validation, all_rows)
-        stages = Stages(self._run, gibbs, structured, *seen, wanted, self.max_epochs, rng)
+        stages = Stages(self._run, gibbs, structured, rows, validation, all_rows, wanted, self.max_epochs, rng)
         groups = [[s for s, n in zip(starts, sizes, strict=True) if n == size] for size in dict.fromkeys(sizes)]
         firsts: list[loop.Outcome] = []
         with compile_ahead():
