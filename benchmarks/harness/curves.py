@@ -58,20 +58,20 @@ def measure(runner: Runner, folder: Path) -> Curves:
     return {curve: [next(scores) for _ in several] for curve, several in trials.items()}
 
 
-def draw(data: str, rows: int, curves: Curves, folder: Path) -> None:
+def draw(data: table.Data, curves: Curves, folder: Path) -> None:
     """``folder/time-DATA.csv`` and ``.png``."""
     lines = [
-        table.line(data, rows, "test", score) | {"curve": curve}
+        table.line(data, "test", score) | {"curve": curve}
         for curve, scores in curves.items()
         for score in scores
         if not score.outcome.failure
     ]
-    file = folder / f"time-{data}.csv"
+    file = folder / f"time-{data.name}.csv"
     table.write(file, [{name: line[name] for name in FIELDS} for line in lines], FIELDS)
-    _figure(data, rows, lines).savefig(file.with_suffix(".png"), dpi=150)
+    _figure(data, lines).savefig(file.with_suffix(".png"), dpi=150)
 
 
-def _figure(data: str, rows: int, lines: Sequence[table.Line]):
+def _figure(data: table.Data, lines: Sequence[table.Line]):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 5), layout="constrained")
@@ -87,5 +87,5 @@ def _figure(data: str, rows: int, lines: Sequence[table.Line]):
     figure.legend(
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8
     )
-    figure.suptitle(f"{data}, {rows:,} rows")
+    figure.suptitle(f"{data.name}, {data.rows:,} rows")
     return figure

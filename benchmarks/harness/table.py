@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .choosing import Score
-from .packages import PEERS, Setting
+from .packages import PEERS, Effort, Peer, Setting
 
 FRACTIONS = ("10%", "50%")
 FIELDS = (
-    "data", "rows", "part", "model", "setting", "chains", *FRACTIONS, "spread", "chosen for", "fit seconds",
-    "wall seconds", "inference seconds", "peak MB", "failure",
+    "data", "rows", "held out", "part", "model", "setting", "chains", *FRACTIONS, "spread", "behind", "behind error",
+    "chosen for", "fit seconds", "wall seconds", "inference seconds", "peak MB", "failure",
 )  # fmt: skip
 Line = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set as the lines name it: how many rows there are, and how many of them are scored on."""
+
+    name: str
+    rows: int
+    held_out: int
+
+    def cells(self) -> Line:
+        """What a line says of it."""
+        return {"data": self.name, "rows": str(self.rows), "held out": str(self.held_out)}
 
 
 def show_setting(setting: Setting) -> str:
@@ -23,12 +37,11 @@ def show_setting(setting: Setting) -> str:
     return ", ".join(f"{name} = {value}" for name, value in setting.items())
 
 
-def line(data: str, rows: int, part: str, score: Score) -> Line:
+def line(data: Data, part: str, score: Score) -> Line:
     """A score as it stands in the file: ``part`` is "validation" or "test"."""
     trial, found = score.trial, score.outcome
     cells: dict[str, Any] = {
-        "data": data,
-        "rows": rows,
+        **data.cells(),
         "part": part,
         "model": trial.peer.name,
         "setting": show_setting(trial.setting),
@@ -39,14 +52,21 @@ def line(data: str, rows: int, part: str, score: Score) -> Line:
     if not found.failure:
         cells |= {fraction: f"{value:.1f}" for fraction, value in score.perplexity.items()}
         cells["spread"] = " ".join(f"{value:.1f}" for value in score.spread.values())
+        if len(score.behind) == len(FRACTIONS):
+            margins, errors = zip(*(score.behind[fraction] for fraction in FRACTIONS), strict=True)
+            cells |= {"behind": " ".join(map(_margin, margins)), "behind error": " ".join(map(_margin, errors))}
         cells |= {"fit seconds": f"{found.seconds:.1f}", "wall seconds": f"{found.wall:.1f}"}
         cells |= {"inference seconds": f"{found.inference:.2f}", "peak MB": f"{found.megabytes:.0f}"}
     return {name: str(cells.get(name, "")) for name in FIELDS}
 
 
-def missing_line(data: str, rows: int, model: str, reason: str) -> Line:
+def _margin(percent: float) -> str:
+    return f"{percent:.2f}"
+
+
+def missing_line(data: Data, model: str, reason: str) -> Line:
     """A package that could not be run."""
-    known = {"data": data, "rows": str(rows), "part": "test", "model": model, "failure": reason}
+    known = data.cells() | {"part": "test", "model": model, "failure": reason}
     return {name: known.get(name, "") for name in FIELDS}
 
 
@@ -56,6 +76,17 @@ def read(file: Path) -> list[Line]:
         return []
     with file.open(newline="", encoding="utf-8") as lines:
         return list(csv.DictReader(lines))
+
+
+def chosen(lines: Iterable[Line], data: Data, peer: Peer, effort: Effort) -> list[tuple[Setting, tuple[str, ...]]]:
+    """Settings of a package that are in the table already, each with the fractions that it was chosen for."""
+    known = {show_setting(setting): setting for setting in peer.settings(effort)}
+    ours = data.cells() | {"part": "test", "model": peer.name, "failure": ""}
+    found = [line for line in lines if all(line[name] == value for name, value in ours.items())]
+    unknown = [line["setting"] for line in found if line["setting"] not in known]
+    if unknown:
+        raise ValueError(f"the table has {peer.name} with {unknown[0]}; what is tried now are {', '.join(known)}.")
+    return [(known[line["setting"]], tuple(line["chosen for"].split())) for line in found]
 
 
 def write(file: Path, lines: Iterable[Mapping[str, str]], fields: Sequence[str] = FIELDS) -> None:
@@ -76,7 +107,7 @@ def merge(old: Sequence[Line], new: Sequence[Line]) -> list[Line]:
 
 
 def _key(line: Line) -> tuple[str, ...]:
-    return tuple(line[name] for name in ("data", "rows", "part", "model"))
+    return tuple(line[name] for name in ("data", "rows", "held out", "part", "model"))
 
 
 def remarks(page: str) -> str:
@@ -89,19 +120,23 @@ def render(lines: Sequence[Line], note: str, remarks: str = "") -> str:
     """The page: a table for each data set, and how each package finds the weights of a held-out row."""
     tests = [line for line in lines if line["part"] == "test"]
     page = ["# Cormorant beside other packages", "", note, "", *([remarks, ""] if remarks else [])]
-    for data, rows in dict.fromkeys((line["data"], line["rows"]) for line in tests):
-        page += _section(data, rows, [line for line in tests if (line["data"], line["rows"]) == (data, rows)])
+    for data in dict.fromkeys(map(_data, tests)):
+        page += _section(data, [line for line in tests if _data(line) == data])
     page += ["## How a held-out row is folded in", ""]
     page += [f"- {name}: {PEERS[name].fold_in}." for name in _in_order(tests)]
     return "\n".join(page) + "\n"
 
 
-def _section(data: str, rows: str, lines: Sequence[Line]) -> list[str]:
+def _data(line: Line) -> Data:
+    return Data(line["data"], int(line["rows"]), int(line["held out"]))
+
+
+def _section(data: Data, lines: Sequence[Line]) -> list[str]:
     head = [
-        f"## {data}, {int(rows):,} rows",
+        f"## {data.name}, {data.rows:,} rows, {data.held_out:,} of them held out",
         "",
-        "| model | setting | 10% | 50% | fit, s | inference, s per 1,000 rows | peak MB |",
-        "|---|---|---|---|---|---|---|",
+        "| model | setting | 10% | 50% | CNPF is lower by, % | fit, s | inference, s per 1,000 rows | peak MB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     order = _in_order(lines)
     ran = sorted((line for line in lines if not line["failure"]), key=lambda line: order.index(line["model"]))
@@ -115,7 +150,13 @@ def _row(line: Line, lowest: Mapping[str, float]) -> str:
     chains = f"; {fits}" if line["chains"] != "1" else ""
     figures = " | ".join(_perplexity(line, fraction, lowest[fraction]) for fraction in FRACTIONS)
     cost = f"{float(line['fit seconds']):.0f} | {float(line['inference seconds']):.1f} | {line['peak MB']}"
-    return f"| {line['model']} | {line['setting']}{chains} | {figures} | {cost} |"
+    return f"| {line['model']} | {line['setting']}{chains} | {figures} | {_behind(line)} | {cost} |"
+
+
+def _behind(line: Line) -> str:
+    """By how much at either fraction, each with its standard error; of a line that was told neither, nothing."""
+    pairs = zip(line["behind"].split(), line["behind error"].split(), strict=True)
+    return ", ".join(f"{float(margin):.1f} ± {float(error):.1f}" for margin, error in pairs)
 
 
 def _perplexity(line: Line, fraction: str, lowest: float) -> str:

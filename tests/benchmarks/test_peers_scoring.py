@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from harness.choosing import Score, Trial, best, pooled, repeated
+from harness.choosing import Runner, Score, Trial, behind, best, pooled, repeated
 from harness.jobs import Outcome
+from harness.packages import PEERS, Effort
 from harness.packages.ours import CNPF, HGP
 from harness.scoring import column_mean, entry_probabilities, fall_back, perplexity
 from harness.splits import Split, load, split
@@ -111,6 +112,38 @@ def test_seeds_average_perplexities_not_probabilities():
     cost = found.outcome
     assert (cost.seconds, cost.wall, cost.inference, cost.megabytes) == (3.0, 4.0, 1.0, 30.0)
     assert repeated(trial, [*CHAINS, Outcome({}, failure="no memory")], tests).outcome.failure == "no memory"
+
+
+def test_how_far_behind_with_its_standard_error():
+    """Rows of 1, 1 and 2 counts; p is twice theirs, half, four times: log 2 is gained once, lost once, gained 4 times."""
+    tests = {"10%": as_counts([[1, 0], [0, 1], [0, 2]])}
+    theirs = pooled(Trial(HGP(), {}, 1), [Outcome({"10%": np.array([0.2, 0.2, 0.2])})], tests)
+    ours = [Outcome({"10%": np.array(p)}) for p in ([0.4, 0.1, 0.8], [0.4, 0.1, 0.8])]
+    margin, error = behind(theirs, repeated(Trial(HGP(), {}, 2), ours, tests), tests).behind["10%"]
+    assert margin == pytest.approx(100 * (1 - 0.5))  # four times log 2 in four counts
+    log2 = np.log(2.0)
+    left = np.array([log2 - log2, -log2 - log2, 4 * log2 - 2 * log2])  # gains less the mean gain of so many counts
+    assert error == pytest.approx(100 * 0.5 * np.sqrt(np.sum(left**2)) / 4)
+
+
+def test_a_model_that_rules_a_count_out_has_no_margin():
+    tests = {"10%": as_counts([[1]])}
+    theirs = pooled(Trial(HGP(), {}, 1), [Outcome({"10%": np.array([0.0])})], tests)
+    assert theirs.perplexity["10%"] == np.inf
+    assert behind(theirs, pooled(Trial(HGP(), {}, 2), CHAINS, tests), tests).behind == {}
+
+
+def test_others_are_seen_beside_ours_where_its_fits_are_kept(parts, tmp_path):
+    parts.write(tmp_path)
+    runner, ours, other = Runner(Effort(truncation=4), seeds=2), PEERS["cormorant CNPF"], PEERS["column mean"]
+    [theirs] = runner.score(runner.finals([other], []), tmp_path)
+    assert runner.beside(ours, [theirs], tmp_path) == [theirs]  # nothing is fitted for it
+    [trial] = runner.finals([ours], [])
+    for job in trial.jobs(tmp_path):  # ours predicts everything twice as well
+        twice = {f: 2 * column_mean(parts.train)[pair[1].indices] for f, pair in parts.pairs.items()}
+        Outcome(twice).write(job.file)
+    [told] = runner.beside(ours, [theirs], tmp_path)
+    assert told.behind == {f: (pytest.approx(50, abs=1e-4), pytest.approx(0, abs=1e-4)) for f in ("10%", "50%")}
 
 
 def test_the_best_setting_is_chosen_for_each_fraction():

@@ -5,36 +5,53 @@ import pytest
 from harness import curves, table
 from harness.choosing import Score, Trial
 from harness.jobs import Outcome
-from harness.packages import PEERS
+from harness.packages import PEERS, Effort
+
+NYT = table.Data("nyt", 8447, 1000)
 
 
-def scored(name, setting, ten, fifty, chosen, chains=1):
+def scored(name, setting, ten, fifty, chosen, chains=1, behind=None):
     trial = Trial(PEERS[name], setting, chains, chosen)
-    return Score(trial, Outcome({}, 12.34, 20.0, 1.26, 99.6), {"10%": ten, "50%": fifty})
+    perplexity = {"10%": ten, "50%": fifty}
+    return Score(trial, Outcome({}, 12.34, 20.0, 1.26, 99.6), perplexity, behind=behind or {})
 
 
 @pytest.fixture
 def lines():
     both = ("10%", "50%")
     scores = [
-        scored("tomotopy LDA", {"k": 20, "eta": 0.1}, 1631.4, 1402.0, ("10%",), chains=10),
+        scored(
+            "tomotopy LDA",
+            {"k": 20, "eta": 0.1},
+            1631.4,
+            1402.0,
+            ("10%",),
+            chains=10,
+            behind={"10%": (4.68, 0.31), "50%": (-6.99, 0.42)},
+        ),
         scored("tomotopy LDA", {"k": 50, "eta": 0.1}, 1640.0, 1370.2, ("50%",), chains=10),
         scored("cormorant CNPF", {"n_components": 200}, 1555.0, 1304.0, both),
     ]
     return [
-        *(table.line("nyt", 8447, "test", score) for score in scores),
-        table.line("nyt", 8447, "validation", scored("hpfrec", {"k": 20}, 1.0, 1.0, ())),
-        table.missing_line("nyt", 8447, "hpfrec", "not installed (pip install hpfrec)"),
+        *(table.line(NYT, "test", score) for score in scores),
+        table.line(NYT, "validation", scored("hpfrec", {"k": 20}, 1.0, 1.0, ())),
+        table.missing_line(NYT, "hpfrec", "not installed (pip install hpfrec)"),
     ]
 
 
 def test_the_page(lines):
     page = table.render(lines, "A note.").splitlines()
-    assert page[:5] == ["# Cormorant beside other packages", "", "A note.", "", "## nyt, 8,447 rows"]
+    assert page[:5] == [
+        "# Cormorant beside other packages",
+        "",
+        "A note.",
+        "",
+        "## nyt, 8,447 rows, 1,000 of them held out",
+    ]
     assert page[8:11] == [
-        "| cormorant CNPF | n_components = 200 | **1555** | **1304** | 12 | 1.3 | 100 |",
-        "| tomotopy LDA | k = 20, eta = 0.1; 10 chains | 1631 | (1402) | 12 | 1.3 | 100 |",
-        "| tomotopy LDA | k = 50, eta = 0.1; 10 chains | (1640) | 1370 | 12 | 1.3 | 100 |",
+        "| cormorant CNPF | n_components = 200 | **1555** | **1304** |  | 12 | 1.3 | 100 |",
+        "| tomotopy LDA | k = 20, eta = 0.1; 10 chains | 1631 | (1402) | 4.7 ± 0.3, -7.0 ± 0.4 | 12 | 1.3 | 100 |",
+        "| tomotopy LDA | k = 50, eta = 0.1; 10 chains | (1640) | 1370 |  | 12 | 1.3 | 100 |",
     ]
     assert page[11:16] == ["", "Not run:", "", "- hpfrec: not installed (pip install hpfrec)", ""]
     assert sum(line.startswith("- tomotopy LDA: `infer`") for line in page) == 1
@@ -55,11 +72,32 @@ def test_lines_are_read_back_and_renewed(lines, tmp_path):
     assert table.read(file) == []
     table.write(file, lines)
     assert table.read(file) == lines
-    renewed = table.line("nyt", 8447, "test", scored("tomotopy LDA", {"k": 100}, 1.0, 2.0, ("10%", "50%"), chains=10))
+    renewed = table.line(NYT, "test", scored("tomotopy LDA", {"k": 100}, 1.0, 2.0, ("10%", "50%"), chains=10))
     merged = table.merge(table.read(file), [renewed])
     assert merged == [*lines[2:], renewed]
-    other = table.line("arxiv", 20000, "test", scored("hpfrec", {"k": 20}, 1.0, 2.0, ("10%", "50%")))
+    other = table.line(table.Data("arxiv", 20000, 1000), "test", scored("hpfrec", {"k": 20}, 1.0, 2.0, ("10%", "50%")))
     assert table.merge([*lines, other], [renewed]) == [*lines[2:], renewed, other]  # data sets stay where they are
+
+
+def test_rows_held_out_tell_lines_apart(lines):
+    more = table.line(
+        table.Data("nyt", 8447, 5000), "test", scored("tomotopy LDA", {"k": 20}, 1.0, 2.0, ("10%", "50%"))
+    )
+    assert table.merge(lines, [more]) == [*lines, more]
+    assert "## nyt, 8,447 rows, 5,000 of them held out" in table.render([*lines, more], "A note.")
+
+
+def test_what_was_chosen_is_read_back(lines):
+    lda, effort = PEERS["tomotopy LDA"], Effort((20, 50), iterations=7)
+    for line in lines:
+        line["setting"] += ", iterations = 7"
+    assert table.chosen(lines, NYT, lda, effort) == [
+        ({"k": 20, "eta": 0.1, "iterations": 7}, ("10%",)),
+        ({"k": 50, "eta": 0.1, "iterations": 7}, ("50%",)),
+    ]
+    assert table.chosen(lines, NYT, PEERS["hpfrec"], effort) == []  # it was not run
+    with pytest.raises(ValueError, match=r"the table has tomotopy LDA with k = 50, eta = 0\.1, iterations = 7"):
+        table.chosen(lines, NYT, lda, Effort((20,), iterations=7))
 
 
 def test_outcomes_are_read_back(tmp_path):
@@ -74,7 +112,7 @@ def test_outcomes_are_read_back(tmp_path):
 def test_time_curves_are_written_and_drawn(tmp_path):
     slow = Score(Trial(PEERS["tomotopy LDA"], {"iterations": 100}, 1), Outcome({}, failure="took more than 9 s"))
     few, many = (scored("tomotopy LDA", {"iterations": n}, 2000.0 / n, 1000.0 / n, ()) for n in (1, 10))
-    curves.draw("nyt", 8447, {"a chain": [few, many, slow], "all slow": [slow]}, tmp_path)
+    curves.draw(NYT, {"a chain": [few, many, slow], "all slow": [slow]}, tmp_path)
     points = table.read(tmp_path / "time-nyt.csv")
     assert [(p["curve"], p["setting"], p["10%"], p["50%"]) for p in points] == [
         ("a chain", "iterations = 1", "2000.0", "1000.0"),
