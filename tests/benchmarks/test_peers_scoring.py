@@ -115,7 +115,7 @@ def test_seeds_average_perplexities_not_probabilities():
 
 
 def test_how_far_behind_with_its_standard_error():
-    """Rows of 1, 1 and 2 counts; p is twice theirs, half, four times: log 2 is gained once, lost once, gained 4 times."""
+    """Rows of 1, 1, 2 counts; p is twice theirs, half, four times: log 2 is gained once, lost once, gained 4 times."""
     tests = {"10%": as_counts([[1, 0], [0, 1], [0, 2]])}
     theirs = pooled(Trial(HGP(), {}, 1), [Outcome({"10%": np.array([0.2, 0.2, 0.2])})], tests)
     ours = [Outcome({"10%": np.array(p)}) for p in ([0.4, 0.1, 0.8], [0.4, 0.1, 0.8])]
