@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save
 import cormorant
 from cormorant.datasets import simulate
 from cormorant.estimators import CNPF, HGP, ModelFileError, load
+from cormorant.inference.predictive import Validation
 
 pytestmark = pytest.mark.filterwarnings("ignore::cormorant.estimators.TruncationWarning")
 
@@ -47,6 +48,24 @@ def test_round_trip(counts, tmp_path):
     assert again.history_ == model.history_
     assert again.stop_reason_ == model.stop_reason_
     assert again.perplexity(counts) == model.perplexity(counts)
+
+
+@pytest.mark.parametrize("better", ["zero-order", "digamma"])
+def test_a_loaded_model_shares_out_the_counts_of_new_rows_alike(counts, tmp_path, better, monkeypatch):
+    with monkeypatch.context() as rigged:
+        rigged.setattr(Validation, "perplexity", lambda self, solver, g: 1.0 + (solver.allocation != better))
+        model = CNPF(4, 3, max_epochs=3, inference="structured", validation=10, random_state=0).fit(counts)
+    assert model.row_allocation_ == better
+    again = load(model.save(tmp_path / "fit"))
+    assert again.row_allocation_ == better
+    assert np.array_equal(again.transform(counts), model.transform(counts))
+    document = json.loads((tmp_path / "fit" / "model.json").read_text())
+    del document["fitted"]["row_allocation_"]
+    _forge(tmp_path / "fit", fitted=document["fitted"], format=4)  # as it was before there was a choice
+    before = load(tmp_path / "fit")
+    assert before.row_allocation_ == "zero-order"
+    assert np.array_equal(before.transform(counts), model.transform(counts)) == (better == "zero-order")
+    assert again.partial_fit(counts).row_allocation_ == "zero-order"  # no rows are kept aside to choose by
 
 
 def test_only_json_and_safetensors(saved):

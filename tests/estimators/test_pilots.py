@@ -17,7 +17,7 @@ from cormorant.estimators.pilots import Contender, choose, forecast, predict, wo
 from cormorant.evaluation import perplexity
 from cormorant.inference import start
 from cormorant.inference.fit import Info, Outcome
-from cormorant.inference.predictive import entry_probabilities, log_likelihood, mean_log
+from cormorant.inference.predictive import Validation, entry_probabilities, log_likelihood, mean_log
 from cormorant.inference.rows import RowMemory
 from cormorant.inference.state import State
 from cormorant.models.cnpf import Hyperparameters
@@ -276,6 +276,14 @@ def test_what_is_kept_is_the_best_that_was_seen(by_default, monkeypatch):
     first, *later = looks(model)
     assert min(later) < first
     assert model.hyperparameters_["a0"] > 0.2
+
+
+def test_all_fits_that_are_kept_have_the_allocation_of_new_rows_that_was_chosen(noisy, by_default, monkeypatch):
+    assert by_default.row_allocation_ == "zero-order"
+    monkeypatch.setattr(Validation, "perplexity", lambda self, solver, g: 1.0 + (solver.allocation == "zero-order"))
+    model = CNPF(40, 3, max_epochs=5, random_state=0).fit(noisy)
+    assert (model.inference_, model.row_allocation_) == ("structured", "digamma")
+    assert [fit.solver.allocation for fit in model._posterior.fits] == ["digamma", "digamma"]
 
 
 def test_the_fits_that_are_kept_are_averaged(noisy, by_default, tmp_path):

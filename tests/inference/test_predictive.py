@@ -233,3 +233,33 @@ class TestSampledPosterior:
         x = (w + n) / (1.0 + total)
         expected = shape @ x / (x @ total)
         assert_allclose(predictive.column_probabilities(posterior, problem.rows)[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("better", ["digamma", "zero-order"])
+def test_new_rows_have_the_allocation_that_predicts_best(fitted, better, monkeypatch):
+    problem, g = fitted("cnpf", allocation="zero-order")
+    validation = predictive.Validation.split(problem.rows, np.ones(problem.y.shape[1], bool), np.random.default_rng(7))
+    with monkeypatch.context() as rigged:
+        rigged.setattr(predictive.Validation, "perplexity", lambda self, solver, g: 1.0 + (solver.allocation != better))
+        chosen = predictive.with_best_rows(problem.scheme, g, validation)
+    assert (chosen.allocation, chosen.solver.allocation) == ("zero-order", better)
+    fresh = replace(problem.scheme, allocation=better)
+    assert_array_equal(
+        predictive.infer(chosen.solver, g, problem.rows).mean, predictive.infer(fresh, g, problem.rows).mean
+    )
+    measured = {name: validation.perplexity(replace(fresh, allocation=name), g) for name in ("digamma", "zero-order")}
+    assert measured["digamma"] != measured["zero-order"]
+    assert predictive.with_best_rows(fresh, g, validation).solver.allocation == (
+        min(measured, key=measured.get) if better == "zero-order" else "digamma"  # asked for, it stays
+    )
+    assert predictive.with_best_rows(problem.scheme, g, None) is problem.scheme
+
+
+def test_an_interrupt_while_an_allocation_is_chosen_keeps_the_one_there_is(fitted, monkeypatch):
+    def interrupt(self, solver, g):
+        raise KeyboardInterrupt
+
+    problem, g = fitted("cnpf", allocation="zero-order")
+    validation = predictive.Validation.split(problem.rows, np.ones(problem.y.shape[1], bool), np.random.default_rng(7))
+    monkeypatch.setattr(predictive.Validation, "perplexity", interrupt)
+    assert predictive.with_best_rows(problem.scheme, g, validation) is problem.scheme

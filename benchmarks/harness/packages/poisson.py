@@ -79,7 +79,7 @@ class PoisMF(Peer):
     )
 
     def settings(self, effort: Effort) -> list[Setting]:
-        return grid(k=effort.components, l2_reg=(10.0,))
+        return grid(k=effort.components, l2_reg=(10.0, 1000.0))
 
     def fit(self, train: Counts, seed: int, **setting: Any) -> FittedPoisMF:
         import poismf

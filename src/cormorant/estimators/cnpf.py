@@ -37,7 +37,8 @@ class CNPF(Factorization):
             predicted as well by a structured fit as chains promise to after two of them (not asked where `n_chains`,
             `n_sweeps`, `n_samples` or covariates are given); predictions are then the mean of up to four such fits.
         allocation: How structured inference shares counts out: "zero-order" predicts better, "digamma" has a bound
-            that never falls.
+            that never falls. (After a fit by zero-order new rows have whichever of the two predicts the rows kept
+            aside better: `row_allocation_`.)
         batch_size: Rows a step visits: a number, None (all), or "auto" (all of up to 20,000, else 4,096).
         max_epochs: Most passes over the rows by variational inference (of the sampler: by the fit that it starts from).
         tol: Smallest relative improvement of what is watched that counts as one.
@@ -105,6 +106,7 @@ class CNPF(Factorization):
             bound, validation perplexity.
         n_epochs_: How many they are.
         inference_: The scheme that was used.
+        row_allocation_: How structured inference shares the counts of new rows out: "zero-order" or "digamma".
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
             unless sampled. Predictions and `correlation_` average over them; the other attributes above summarise the
             first chain (of several structured fits: they are the first's).

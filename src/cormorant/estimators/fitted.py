@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import with_unused
 from cormorant.inference.state import Globals, State, Statistics
+from cormorant.inference.structured import Structured
 from cormorant.measures import component_correlation
 from cormorant.models.cnpf import PoissonFactorization
 from cormorant.models.kernels import Kernel
@@ -113,6 +114,7 @@ class FittedMixin:
     def _set_posteriors(self, scheme: Scheme, chains: list[list[Sample]], others: Sequence[Globals]) -> None:
         """What predictions are made from: samples, if there are any, else this fit and the others beside it."""
         self.samples_, self._others = chains, others
+        self.row_allocation_ = scheme.solver.allocation
         self._at_point = PointPosterior(scheme.solver, self._globals)
         self._at_all: Posterior = self._at_point
         if chains and isinstance(scheme, Gibbs):
@@ -174,9 +176,13 @@ class FittedMixin:
         feature_names_in: Any,
         sampled: Sampled | None,
         others: Sequence[Globals],
+        row_allocation: str | None,
     ) -> None:
         """Become the fitted model that a file describes."""
-        self._finish(self._scheme(), state, column_names, reorder=False, sampled=sampled, others=others)
+        scheme = self._scheme()
+        if isinstance(scheme, Structured):
+            scheme = replace(scheme, row_allocation=row_allocation)
+        self._finish(scheme, state, column_names, reorder=False, sampled=sampled, others=others)
         self.n_features_in_ = len(state.globals.atom_shape)
         self.row_names_ = row_names
         if feature_names_in is not None:

@@ -22,7 +22,7 @@ from cormorant.inference.samples import Sample
 from cormorant.inference.state import Globals, State, Statistics
 from cormorant.models.cnpf import Hyperparameters
 
-FORMAT = 4  # 2: posterior samples; 3: several fits; 4: base measures; earlier ones are read
+FORMAT = 5  # 2: posterior samples; 3: several fits; 4: base measures; 5: new rows' allocation; earlier ones are read
 JSON_NAME, ARRAYS_NAME = "model.json", "arrays.safetensors"
 OWN_NAMES = {JSON_NAME, ARRAYS_NAME, "run.json"}  # the last is what the command line notes beside a model
 # Early files do not have the last two.
@@ -30,6 +30,7 @@ GLOBAL_ARRAYS = ("atom_shape", "atom_rate", "weights", "locations", "coefficient
 ROW_SETS = ("held_out_rows", "validation_rows")
 FITTED = (
     "inference_",
+    "row_allocation_",
     "diagnostics_",
     "traces_",
     "history_",
@@ -165,12 +166,14 @@ def _rebuild(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     estimator.frequencies_ = arrays.get("frequencies")
     chains = stored_samples.from_file(arrays, document.get("samples", []), len(g.atom_shape))
     sampled = Sampled(chains, g, {}, [], (), "") if chains else None
-    estimator._restore(State(g, _memory(arrays), int(info["n_steps"])), **names, sampled=sampled, others=others)
+    state = State(g, _memory(arrays), int(info["n_steps"]))
+    estimator._restore(state, **names, sampled=sampled, others=others, row_allocation=fitted.get("row_allocation_"))
     estimator._row_weights = arrays.get("row_weights")
     for name in ROW_SETS:
         setattr(estimator, f"{name}_", arrays.get(name, np.array([], dtype=np.int64)))
     # Early files do not say.
-    known = {"interrupted_": False, "inference_": estimator.inference_, "diagnostics_": {}, "traces_": []}
+    known = {"interrupted_": False, "diagnostics_": {}, "traces_": []}
+    known |= {name: getattr(estimator, name) for name in ("inference_", "row_allocation_")}
     fitted = {**known, **fitted}
     for name in FITTED:
         setattr(estimator, name, fitted[name])

@@ -18,7 +18,7 @@ from cormorant.estimators.progress import bars_of
 from cormorant.inference import fit as loop
 from cormorant.inference.ahead import compile_ahead
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import Validation
+from cormorant.inference.predictive import Validation, with_best_rows
 from cormorant.inference.rows import Rows
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.state import State
@@ -144,7 +144,7 @@ class SamplerMixin:
         if any(run.end for run in chosen.runs):
             self._finish_chains(gibbs, structured, chosen, rows, counts)
         else:
-            self._finish_fits(structured, chosen, counts)
+            self._finish_fits(structured, chosen, validation, counts)
 
     @property
     def _n_fits(self) -> int:
@@ -170,7 +170,9 @@ class SamplerMixin:
         self._finish(gibbs, replace(state, memory=memory), counts.column_names, sampled=sampled)
         self._record(sampled.history, reason, interrupted)
 
-    def _finish_fits(self, structured: Structured, chosen: Choice, counts: Counts) -> None:
+    def _finish_fits(
+        self, structured: Structured, chosen: Choice, validation: Validation | None, counts: Counts
+    ) -> None:
         """The fitted model of structured fits: chains predict no better, or were interrupted before there was one."""
         self.inference_ = "structured"
         outcome = chosen.runs[0].start if chosen.runs else chosen.first
@@ -178,6 +180,8 @@ class SamplerMixin:
         if chosen.interrupted and not outcome.interrupted:
             reason = "interrupted while starts were tried; the first is kept"
         others = [other.state.globals for other in chosen.others]
+        if not (chosen.interrupted or outcome.interrupted):
+            structured = with_best_rows(structured, outcome.state.globals, validation)
         self._finish(structured, outcome.state, counts.column_names, others=others)
         history = sum((other.history for other in chosen.others), outcome.history)
         self._record(history, reason, chosen.interrupted or outcome.interrupted)

@@ -203,6 +203,11 @@ class MeanField(Variational):
     backend: Backend
 
     @property
+    def allocation(self) -> str:
+        """The optimum for phi."""
+        return "digamma"
+
+    @property
     def dtype(self) -> type:
         """Double precision: the bound is watched."""
         return np.float64
@@ -210,7 +215,7 @@ class MeanField(Variational):
     @property
     def _sibling(self) -> Structured:
         """The scheme that allocates alike; its view of the globals serves this one too."""
-        return Structured(self.model, self.backend, allocation="digamma")
+        return Structured(self.model, self.backend, self.allocation)
 
     def view(self, g: Globals) -> View:
         """Everything that depends on the globals alone."""

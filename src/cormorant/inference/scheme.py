@@ -48,6 +48,11 @@ class RowSolver(Protocol):
     """What is said of rows while the globals stay as they are."""
 
     @property
+    def allocation(self) -> str:
+        """How a row's counts are shared out: "zero-order" or "digamma"."""
+        ...
+
+    @property
     def backend(self) -> Backend:
         """What does the work."""
         ...

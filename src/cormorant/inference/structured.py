@@ -106,12 +106,22 @@ def evidence(batch: Batch, n: np.ndarray, theta: np.ndarray, ratio: np.ndarray) 
 
 @dataclass(frozen=True)
 class Structured(Variational):
-    """The scheme for one model. What is in ``learn`` follows the data: a0, and sigma_l2 of a kernel not linear."""
+    """The scheme for one model.
+
+    What is in ``learn`` follows the data: a0, and sigma_l2 of a kernel not linear. Rows that are seen once the globals
+    are known may have another allocation than those that they were found by (``row_allocation``; None: the same).
+    """
 
     model: PoissonFactorization
     backend: Backend
     allocation: str = "zero-order"
     learn: frozenset[str] = frozenset({"a0"})
+    row_allocation: str | None = None
+
+    @property
+    def solver(self) -> Structured:
+        """What predicts rows."""
+        return replace(self, allocation=self.row_allocation or self.allocation, row_allocation=None)
 
     @property
     def link(self) -> Link:
