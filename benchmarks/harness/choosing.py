@@ -44,7 +44,7 @@ class Score:
         perplexity: By the fraction observed.
         spread: The range of a repeated fit's perplexities.
         by_row: Log probability of the test counts of each held-out row, the mean of repeated fits.
-        behind: By how many percent our model's perplexity is lower, and the standard error of that.
+        behind: By how many percent our model's perplexity is lower, and the standard error of that for these fits.
     """
 
     trial: Trial
@@ -150,9 +150,10 @@ def repeated(trial: Trial, fits: Sequence[Outcome], tests: Mapping[str, Counts])
 
 
 def behind(score: Score, ours: Score, tests: Mapping[str, Counts]) -> Score:
-    """The score, told how many percent lower our perplexity is, with the standard error of that.
+    """The score, told how many percent lower our perplexity is, with the standard error of that on other rows.
 
-    Rows are few, and some are hard for every model: so the error is that of the ratio, from differences by rows.
+    Some rows are hard for every model: so it is that of the ratio, from differences by rows. How far fits by other
+    seeds are apart is not in it.
     """
     found = {}
     for fraction in score.by_row.keys() & ours.by_row.keys():

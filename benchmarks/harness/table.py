@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .choosing import Score
-from .packages import PEERS, Effort, Peer, Setting
+from .packages import OURS, PEERS, Effort, Peer, Setting
 
 FRACTIONS = ("10%", "50%")
 FIELDS = (
@@ -17,6 +17,7 @@ FIELDS = (
     "chosen for", "fit seconds", "wall seconds", "inference seconds", "peak MB", "failure",
 )  # fmt: skip
 Line = dict[str, str]
+FORGOTTEN = {"behind": "", "behind error": ""}
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,18 @@ def read(file: Path) -> list[Line]:
 def chosen(lines: Iterable[Line], data: Data, peer: Peer, effort: Effort) -> list[tuple[Setting, tuple[str, ...]]]:
     """Settings of a package that are in the table already, each with the fractions that it was chosen for."""
     known = {show_setting(setting): setting for setting in peer.settings(effort)}
-    ours = data.cells() | {"part": "test", "model": peer.name, "failure": ""}
-    found = [line for line in lines if all(line[name] == value for name, value in ours.items())]
+    if len(known) == 1:
+        return [(setting, FRACTIONS) for setting in known.values()]
+    wanted = data.cells() | {"part": "test", "model": peer.name}
+    found = [line for line in lines if wanted.items() <= line.items() and line["chosen for"]]
     unknown = [line["setting"] for line in found if line["setting"] not in known]
     if unknown:
-        raise ValueError(f"the table has {peer.name} with {unknown[0]}; what is tried now are {', '.join(known)}.")
+        raise ValueError(f"the table has {peer.name} with {unknown[0]}; what is tried now: {'; '.join(known)}.")
+    if not found:
+        raise ValueError(
+            f"the table has no setting of {peer.name} for {data.name} with {data.rows} rows, {data.held_out} of them "
+            "held out; choose one without --as-chosen, or leave it out of --peers."
+        )
     return [(known[line["setting"]], tuple(line["chosen for"].split())) for line in found]
 
 
@@ -99,10 +107,14 @@ def write(file: Path, lines: Iterable[Mapping[str, str]], fields: Sequence[str] 
 
 
 def merge(old: Sequence[Line], new: Sequence[Line]) -> list[Line]:
-    """New lines in place of the old ones on the same data, part and model; everything else stays, as does the order."""
+    """New lines in place of the old ones on the same data, part and model; everything else stays, as does the order.
+
+    Where our line is renewed, how far others were behind the old one is forgotten.
+    """
     renewed = {_key(line) for line in new}
     order = list(dict.fromkeys(line["data"] for line in [*old, *new]))
     kept = [line for line in old if _key(line) not in renewed]
+    kept = [line | FORGOTTEN if _key(line | {"model": OURS}) in renewed else line for line in kept]
     return sorted([*kept, *new], key=lambda line: order.index(line["data"]))
 
 

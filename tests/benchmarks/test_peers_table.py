@@ -1,5 +1,7 @@
 """Lines of the table and the page made of them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from harness import curves, table
@@ -79,6 +81,22 @@ def test_lines_are_read_back_and_renewed(lines, tmp_path):
     assert table.merge([*lines, other], [renewed]) == [*lines[2:], renewed, other]  # data sets stay where they are
 
 
+def test_margins_are_of_the_line_of_ours_that_is_there(lines):
+    assert lines[0]["behind"] == "4.68 -6.99"
+    [again] = [line | {"10%": "1500.0"} for line in lines if line["model"] == "cormorant CNPF"]
+    merged = table.merge(lines, [again])
+    assert [line["behind"] for line in merged] == [""] * len(lines)
+    other = again | {"held out": "5000"}  # another set of rows
+    assert table.merge(lines, [other])[0]["behind"] == "4.68 -6.99"
+
+
+def test_the_published_table_can_be_read_and_renewed():
+    lines = table.read(Path(__file__).parents[2] / "docs" / "benchmarks" / "peers.csv")
+    assert set(lines[0]) == set(table.FIELDS)
+    page = table.render(table.merge(lines, lines[:1]), "A note.")
+    assert page.count("\n## ") == len({(line["data"], line["rows"], line["held out"]) for line in lines}) + 1
+
+
 def test_rows_held_out_tell_lines_apart(lines):
     more = table.line(
         table.Data("nyt", 8447, 5000), "test", scored("tomotopy LDA", {"k": 20}, 1.0, 2.0, ("10%", "50%"))
@@ -95,7 +113,11 @@ def test_what_was_chosen_is_read_back(lines):
         ({"k": 20, "eta": 0.1, "iterations": 7}, ("10%",)),
         ({"k": 50, "eta": 0.1, "iterations": 7}, ("50%",)),
     ]
-    assert table.chosen(lines, NYT, PEERS["hpfrec"], effort) == []  # it was not run
+    lines[0]["failure"] = "took more than 7200 s"  # it was chosen all the same
+    assert len(table.chosen(lines, NYT, lda, effort)) == 2
+    assert table.chosen([], NYT, PEERS["column mean"], effort) == [({}, ("10%", "50%"))]  # there is nothing to choose
+    with pytest.raises(ValueError, match="no setting of hpfrec for nyt with 8447 rows, 1000 of them held out"):
+        table.chosen(lines, NYT, PEERS["hpfrec"], effort)
     with pytest.raises(ValueError, match=r"the table has tomotopy LDA with k = 50, eta = 0\.1, iterations = 7"):
         table.chosen(lines, NYT, lda, Effort((20,), iterations=7))
 

@@ -255,6 +255,20 @@ def test_an_interrupt_keeps_the_state_so_far(counts, validation):
     assert not quietly(small().fit, counts).interrupted_
 
 
+def test_an_interrupt_while_the_allocation_of_new_rows_is_chosen_is_told(counts, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.estimators.fitted.with_best_rows", interrupt)
+    model = quietly(small(validation=30, inference="structured").fit, counts)
+    assert model.interrupted_
+    assert model.stop_reason_.startswith("interrupted while the allocation of new rows was chosen")
+    assert model.row_allocation_ == "zero-order"
+    assert model.transform(counts).shape == (150, 6)
+    stopped = quietly(small(validation=30, inference="structured", callbacks=[interrupt]).fit, counts)
+    assert stopped.stop_reason_.startswith("interrupted after 1 epoch")
+
+
 def test_an_interrupt_after_the_last_epoch_leaves_a_whole_model(counts, monkeypatch, tmp_path):
     """Ctrl-C while the weights of the training rows are worked out."""
 

@@ -280,10 +280,27 @@ def test_what_is_kept_is_the_best_that_was_seen(by_default, monkeypatch):
 
 def test_all_fits_that_are_kept_have_the_allocation_of_new_rows_that_was_chosen(noisy, by_default, monkeypatch):
     assert by_default.row_allocation_ == "zero-order"
-    monkeypatch.setattr(Validation, "perplexity", lambda self, solver, g: 1.0 + (solver.allocation == "zero-order"))
+    right = Validation.perplexity
+
+    def rigged(self, posterior):
+        allocations = {fit.solver.allocation for fit in getattr(posterior, "fits", [])}
+        return 0.0 if allocations == {"digamma"} else right(self, posterior)
+
+    monkeypatch.setattr(Validation, "perplexity", rigged)
     model = CNPF(40, 3, max_epochs=5, random_state=0).fit(noisy)
     assert (model.inference_, model.row_allocation_) == ("structured", "digamma")
     assert [fit.solver.allocation for fit in model._posterior.fits] == ["digamma", "digamma"]
+
+
+def test_an_interrupt_while_that_is_chosen_is_told_and_keeps_all_fits(noisy, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cormorant.estimators.fitted.with_best_rows", interrupt)
+    model = CNPF(40, 3, max_epochs=5, random_state=0).fit(noisy)
+    assert (model.inference_, model.row_allocation_, model.interrupted_) == ("structured", "zero-order", True)
+    assert model.stop_reason_.startswith("interrupted while the allocation of new rows was chosen")
+    assert len(model._posterior.fits) == 2
 
 
 def test_the_fits_that_are_kept_are_averaged(noisy, by_default, tmp_path):

@@ -15,5 +15,6 @@ ALL: tuple[Peer, ...] = (
     GensimHDP(), HPFRec(), PoisMF(), Unigram(),
 )  # fmt: skip
 PEERS = {peer.name: peer for peer in ALL}
+OURS = CNPF.name  # beside which the others are seen
 
-__all__ = ["PEERS", "Effort", "Peer", "Setting"]
+__all__ = ["OURS", "PEERS", "Effort", "Peer", "Setting"]

@@ -106,7 +106,8 @@ class CNPF(Factorization):
             bound, validation perplexity.
         n_epochs_: How many they are.
         inference_: The scheme that was used.
-        row_allocation_: How structured inference shares the counts of new rows out: "zero-order" or "digamma".
+        row_allocation_: How structured inference shares the counts of rows out once it is fitted: "zero-order" or
+            "digamma".
         samples_: Posterior samples, a list a chain; the components of later chains are matched to the first's. Empty
             unless sampled. Predictions and `correlation_` average over them; the other attributes above summarise the
             first chain (of several structured fits: they are the first's).

@@ -27,13 +27,12 @@ from cormorant.estimators.sampler import SamplerMixin, Start
 from cormorant.estimators.starts import linear_model, prepare, start_dims
 from cormorant.inference import fit as loop
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import Validation, with_best_rows
+from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import start_a0, start_globals, starts_to_try
 from cormorant.inference.state import State, Statistics, flat
-from cormorant.inference.structured import Structured
 from cormorant.models.cnpf import Hyperparameters, PoissonFactorization
 from cormorant.models.kernels import make_kernel
 
@@ -96,8 +95,7 @@ class Factorization(
                 self._sample(scheme, states, sizes, train, validation, all_rows, rng, counts)
             else:
                 outcome = self._run(scheme, states, train, validation, rng)
-                if isinstance(scheme, Structured) and not outcome.interrupted:
-                    scheme = with_best_rows(scheme, outcome.state.globals, validation)
+                scheme, outcome = self._with_best_rows(scheme, outcome, [], validation)
                 self._finish(scheme, outcome.state, counts.column_names)
                 self._record(outcome.history, outcome.reason, outcome.interrupted)
             self.n_rows_seen_ = train.n_rows

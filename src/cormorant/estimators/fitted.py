@@ -13,10 +13,17 @@ from cormorant.backends.select import select_backend
 from cormorant.estimators.chains import Sampled, counterparts, pooled, sampled_correlation
 from cormorant.estimators.covariates import Encoding
 from cormorant.estimators.effects import Effects, effect_draws, effects_given_locations, effects_of_draws
-from cormorant.inference.fit import Callback, Info
+from cormorant.inference.fit import Callback, Info, Outcome
 from cormorant.inference.gibbs import Gibbs
 from cormorant.inference.globals import sticks_of
-from cormorant.inference.predictive import MeanPosterior, PointPosterior, Posterior, SampledPosterior
+from cormorant.inference.predictive import (
+    MeanPosterior,
+    PointPosterior,
+    Posterior,
+    SampledPosterior,
+    Validation,
+    with_best_rows,
+)
 from cormorant.inference.samples import Sample
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.start import with_unused
@@ -110,6 +117,18 @@ class FittedMixin:
         self.usage_ = shares(g.held_counts)
         self.n_components_used_ = count_used(self.usage_)
         self.column_names_ = column_names
+
+    def _with_best_rows(
+        self, scheme: Scheme, outcome: Outcome, others: Sequence[Globals], validation: Validation | None
+    ) -> tuple[Scheme, Outcome]:
+        """The scheme by which rows are predicted from now on; after an interrupt, the one that the fit had."""
+        if not isinstance(scheme, Structured) or outcome.interrupted:
+            return scheme, outcome
+        try:
+            return with_best_rows(scheme, [outcome.state.globals, *others], validation), outcome
+        except KeyboardInterrupt:
+            reason = "interrupted while the allocation of new rows was chosen; they have that of the fit"
+            return scheme, replace(outcome, interrupted=True, reason=reason)
 
     def _set_posteriors(self, scheme: Scheme, chains: list[list[Sample]], others: Sequence[Globals]) -> None:
         """What predictions are made from: samples, if there are any, else this fit and the others beside it."""

@@ -18,7 +18,7 @@ from cormorant.estimators.progress import bars_of
 from cormorant.inference import fit as loop
 from cormorant.inference.ahead import compile_ahead
 from cormorant.inference.gibbs import Gibbs
-from cormorant.inference.predictive import Validation, with_best_rows
+from cormorant.inference.predictive import Validation
 from cormorant.inference.rows import Rows
 from cormorant.inference.scheme import Scheme
 from cormorant.inference.state import State
@@ -103,6 +103,7 @@ class SamplerMixin:
         _finish: Callable[..., None]
         _record: Callable[..., None]
         _run: Callable[..., loop.Outcome]
+        _with_best_rows: Callable[..., tuple[Scheme, loop.Outcome]]
 
         def _scheme(self, inference: str | None = None, backend: Backend | None = None) -> Scheme: ...
 
@@ -176,12 +177,11 @@ class SamplerMixin:
         """The fitted model of structured fits: chains predict no better, or were interrupted before there was one."""
         self.inference_ = "structured"
         outcome = chosen.runs[0].start if chosen.runs else chosen.first
-        reason = outcome.reason
         if chosen.interrupted and not outcome.interrupted:
             reason = "interrupted while starts were tried; the first is kept"
+            outcome = replace(outcome, interrupted=True, reason=reason)
         others = [other.state.globals for other in chosen.others]
-        if not (chosen.interrupted or outcome.interrupted):
-            structured = with_best_rows(structured, outcome.state.globals, validation)
-        self._finish(structured, outcome.state, counts.column_names, others=others)
+        scheme, outcome = self._with_best_rows(structured, outcome, others, validation)
+        self._finish(scheme, outcome.state, counts.column_names, others=others)
         history = sum((other.history for other in chosen.others), outcome.history)
-        self._record(history, reason, chosen.interrupted or outcome.interrupted)
+        self._record(history, outcome.reason, outcome.interrupted)

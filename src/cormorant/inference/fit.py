@@ -15,7 +15,7 @@ import numpy as np
 
 from cormorant._words import counted
 from cormorant.inference.batch import Batch
-from cormorant.inference.predictive import Validation
+from cormorant.inference.predictive import PointPosterior, Validation
 from cormorant.inference.rows import RowMemory, Rows
 from cormorant.inference.schedules import Plan
 from cormorant.inference.scheme import Scheme
@@ -174,7 +174,9 @@ def run(
         for epoch in range(len(history) + 1, settings.max_epochs + 1):
             state, bound = _epoch(scheme, state, batches, memory, plan, rng, by_bound)
             look = epoch % settings.check_every == 0 or epoch == settings.max_epochs
-            perplexity = validation.perplexity(scheme.solver, state.globals) if validation and look else None
+            perplexity = None
+            if validation and look:
+                perplexity = validation.perplexity(PointPosterior(scheme.solver, state.globals))
             info = Info(
                 epoch, settings.max_epochs, state.globals.n_components, time.perf_counter() - begin,
                 plan.rho(state.n_steps - 1), stage, bound, perplexity,

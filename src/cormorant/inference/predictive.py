@@ -300,22 +300,21 @@ class Validation:
                 splits.append((replace(rows, counts=seen), test))
         return cls(tuple(splits)) if splits else None
 
-    def perplexity(self, solver: RowSolver, g: Globals) -> float:
+    def perplexity(self, posterior: Posterior) -> float:
         """Geometric mean over the fractions."""
-        posterior = PointPosterior(solver, g)
         return float(np.exp(-np.mean([log_likelihood(posterior, seen, test) for seen, test in self.splits])))
 
 
-def with_best_rows(scheme: Structured, g: Globals, validation: Validation | None) -> Structured:
-    """The scheme with the allocation of new rows that predicts those kept aside best, now that the globals are known.
+def with_best_rows(scheme: Structured, fits: Sequence[Globals], validation: Validation | None) -> Structured:
+    """The scheme with the allocation by which the mean of these fits predicts the rows kept aside best.
 
     Atoms are found by the zero-order allocation, which predicts better everywhere we looked. Given them, digamma leaves
     a row fewer components, which is better where counts vary more than Poisson counts do (cells and their genes).
     """
     if validation is None or not scheme.zero_order:
         return scheme
-    both = [replace(scheme, row_allocation=name) for name in ("zero-order", "digamma")]
-    try:
-        return min(both, key=lambda either: validation.perplexity(either.solver, g))
-    except KeyboardInterrupt:  # the fit is done, and is not to be lost
-        return scheme
+
+    def perplexity(either: Structured) -> float:
+        return validation.perplexity(MeanPosterior([PointPosterior(either.solver, g) for g in fits]))
+
+    return min(scheme, replace(scheme, row_allocation="digamma"), key=perplexity)

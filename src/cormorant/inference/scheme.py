@@ -15,7 +15,7 @@ from cormorant.models.cnpf import PoissonFactorization
 
 
 class Variational:
-    """What variational schemes have in common: one pass a step, and rows that are predicted as they are fitted."""
+    """What variational schemes have in common: one pass a step, and rows that can be solved afresh."""
 
     def view(self, g: Globals) -> Any:
         """What every block of rows needs of the globals."""
@@ -31,7 +31,7 @@ class Variational:
 
     @property
     def solver(self) -> Self:
-        """Rows are predicted as they are fitted."""
+        """Rows are predicted as they are fitted, if a scheme has nothing better."""
         return self
 
     def on(self, backend: Backend) -> Self:
