@@ -153,7 +153,7 @@ def _section(data: Data, lines: Sequence[Line]) -> list[str]:
     order = _in_order(lines)
     ran = sorted((line for line in lines if not line["failure"]), key=lambda line: order.index(line["model"]))
     failed = [f"- {line['model']}: {line['failure']}" for line in lines if line["failure"]]
-    lowest = {f: min((float(line[f]) for line in ran if f in line["chosen for"]), default=0.0) for f in FRACTIONS}
+    lowest = {f: min((float(line[f]) for line in ran), default=0.0) for f in FRACTIONS}
     return head + [_row(line, lowest) for line in ran] + [""] + (["Not run:", "", *failed, ""] if failed else [])
 
 
@@ -174,9 +174,9 @@ def _behind(line: Line) -> str:
 def _perplexity(line: Line, fraction: str, lowest: float) -> str:
     """In brackets where another setting was chosen for this fraction; bold where it is the lowest of all."""
     value = float(line[fraction])
-    if fraction not in line["chosen for"]:
-        return f"({value:.0f})"
-    return f"**{value:.0f}**" if value == lowest else f"{value:.0f}"
+    shown = f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    shown = f"**{shown}**" if value == lowest else shown
+    return shown if fraction in line["chosen for"] else f"({shown})"
 
 
 def _in_order(lines: Sequence[Line]) -> list[str]:

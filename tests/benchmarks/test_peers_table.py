@@ -81,6 +81,16 @@ def test_lines_are_read_back_and_renewed(lines, tmp_path):
     assert table.merge([*lines, other], [renewed]) == [*lines[2:], renewed, other]  # data sets stay where they are
 
 
+def test_the_lowest_of_all_is_bold_wherever_it_stands(lines):
+    """A setting that was chosen for the other fraction hides nothing; small figures have a decimal."""
+    lines[1] |= {"10%": "49.0"}  # K = 50, chosen for 50%
+    page = table.render(
+        [line | ({"10%": "49.3"} if line["setting"] == "n_components = 200" else {}) for line in lines], ""
+    )
+    assert "| (**49.0**) | 1370 |" in page
+    assert "| 49.3 | **1304** |" in page
+
+
 def test_margins_are_of_the_line_of_ours_that_is_there(lines):
     assert lines[0]["behind"] == "4.68 -6.99"
     [again] = [line | {"10%": "1500.0"} for line in lines if line["model"] == "cormorant CNPF"]
