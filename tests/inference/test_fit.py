@@ -21,8 +21,8 @@ class Scripted:
     def __init__(self, values):
         self.values, self.seen = iter(values), []
 
-    def perplexity(self, scheme, g):
-        self.seen.append(g)
+    def perplexity(self, posterior):
+        self.seen.append(posterior.globals)
         return next(self.values)
 
 
